@@ -16,7 +16,7 @@ import pandas as pd
 import winnow as wn
 from winnow import SealedTable
 from winnow.ask.questions import Question
-from winnow.ask.session import Interactive
+from winnow.ask.session import WeightsSession
 from winnow.read.crossing import unsafe_true_answers
 
 SMALL, LARGE, PATIENCE = 250, 100, 5
@@ -51,7 +51,7 @@ def hostile(
     def ask(gap: float | None = None) -> str:
         """So many of the cells that the hypothesis is off by this; None: nine tenths of them."""
         said = np.full(len(held), 1 / len(held))
-        if isinstance(session, Interactive):
+        if isinstance(session, WeightsSession):
             said = session._state.weights()
         more = held - said
         cells = random.permutation(np.flatnonzero(more > 0))
@@ -64,7 +64,7 @@ def hostile(
         return answer.kind
 
     quiet = 0
-    while isinstance(session, Interactive) and session.learns and quiet < PATIENCE:
+    while isinstance(session, WeightsSession) and session.learns and quiet < PATIENCE:
         threshold = session.plan.threshold_at(session._rounds.left, session._entropy)
         quiet = 0 if ask(OVER * threshold) == "fresh" else quiet + 1
         if len(off) >= SMALL:
@@ -78,5 +78,5 @@ def hostile(
         "bound": session.plan.bound,
         "updates": getattr(session, "updates", None),
         "cap": getattr(session.plan, "updates", None),
-        "falls back": isinstance(session, Interactive) and not session.learns,
+        "falls back": isinstance(session, WeightsSession) and not session.learns,
     }

@@ -1,4 +1,4 @@
-"""Interactive questions: errors against independent noise, and time per answer.
+"""WeightsSession questions: errors against independent noise, and time per answer.
 
     n = 48,842 rows, seven columns, 120,960 cells; random conjunctions of three columns, each with
     a random set of its codes; epsilon = 1, delta = 1e-6; sessions sized for k = 1e4, 1e5 and 1e6
@@ -36,7 +36,7 @@ from _wide_data import Codes, adult, books, income, movies, retail, steam, super
 from winnow import SealedTable, Workload
 from winnow.core.workloads.conjunction import ConjunctionPart
 from winnow.ask.questions import Question, taken
-from winnow.ask.session import Interactive
+from winnow.ask.session import WeightsSession
 from winnow.read.crossing import unsafe_true_answers
 
 COLUMNS = (
@@ -176,7 +176,7 @@ def errors(
         took = time.perf_counter() - start
         off[place] = abs(answer.value - truth[place])
         (hypothesis if answer.kind == "hypothesis" else fresh).append(took)
-    if not isinstance(session, Interactive):
+    if not isinstance(session, WeightsSession):
         return {
             "method": session.method,
             "max": float(off.max()),

@@ -1,8 +1,10 @@
 from winnow import plan as plan
 from winnow._version import __version__ as __version__
 from winnow.answers.verb import release as release
-from winnow.ask.verb import open_interactive as open_interactive
-from winnow.ask.verb import resume_interactive as resume_interactive
+from winnow.ask.methods import Independent as Independent
+from winnow.ask.methods import MultiplicativeWeights as MultiplicativeWeights
+from winnow.ask.verb import ask as ask
+from winnow.ask.verb import resume as resume
 from winnow.core.column import Column as Column
 from winnow.core.relation import Relation as Relation
 from winnow.core.released import Receipt as Receipt

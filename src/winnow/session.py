@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from itertools import count as count_from
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from winnow.answers.verb import release
-from winnow.ask.independent import Independent
-from winnow.ask.session import Interactive
-from winnow.ask.verb import open_interactive
+from winnow.ask.opening import Opened
+from winnow.ask.request import Ask
 from winnow.core.checks import Real
+from winnow.core.options import takes
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.tape import Randomness
@@ -152,16 +153,15 @@ class Session:
             return tabulate(by, epsilon=epsilon, delta=delta, **options)
         return tabulate(self._own_table(), by, epsilon=epsilon, delta=delta, **options)
 
-    @guarded
-    def interactive(
-        self, *, epsilon: Real, delta: Real, **options: Any
-    ) -> Interactive | Independent:
-        """``winnow.open_interactive`` on this session's table, charged to its budget.
+    @takes(Ask)
+    def ask(self, asked: Ask) -> Opened:
+        """``winnow.ask`` on this session's table, charged to its budget.
 
-        Unless ``method`` is 'independent', it needs a part of the budget's delta for itself.
+        Unless ``method`` is "independent", it needs a part of the budget's delta for itself.
         """
-        options = self._under_this_budget(options)
-        return open_interactive(self._own_table(), epsilon=epsilon, delta=delta, **options)
+        table, own = self._own_table(), {"budget": asked.budget, "seed": asked.seed}
+        mine = self._under_this_budget({n: v for n, v in own.items() if v is not None})
+        return replace(asked, budget=self.budget, seed=mine.get("seed")).open(table)
 
     @guarded
     def release_wide(

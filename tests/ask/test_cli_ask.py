@@ -18,6 +18,7 @@ from winnow import InputError
 from winnow.ask.cli.prompt import _complete_with, completions, question_from
 from winnow.privacy.ledger import Ledger
 
+WEIGHTS = ["--method", "multiplicative-weights"]
 SCHEMA = wn.Schema.parse(
     {
         "sex": {"values": ["Female", "Male"]},
@@ -110,8 +111,10 @@ def files(tmp_path: Path) -> Path:
 def run(folder: Path, *more: str, text: str | None = None) -> Any:
     arguments = [
         "ask", str(folder / "people.csv"), "--schema", str(folder / "schema.json"),
-        "--epsilon", "8", "--delta", "1e-6", "--max-queries", "100", "--updates", "20",
+        "--epsilon", "8", "--delta", "1e-6", "--max-queries", "100",
     ]  # fmt: skip
+    if "--method" not in more:
+        arguments += [*WEIGHTS, "--updates", "20"]
     unit = [] if "--person" in more else ["--one-row-per-person"]
     return invoke([*arguments, *unit, *more], input=text)
 
@@ -171,7 +174,7 @@ def test_independent_answers_are_asked_for_and_gone_on_with(files: Path) -> None
              "--epsilon", "8", "--delta", "1e-6", "--max-queries", "3", "--method"]  # fmt: skip
     state = ["--state", str(files / "s")]
     typed = "sex = Female\nsex = Female\n:budget\n:plan\n"
-    first = invoke([*asked, "recommended", *state], input=typed)
+    first = invoke([*asked, "auto", *state], input=typed)
     assert first.exit_code == 0, first.output
     lines = first.stdout.splitlines()
     assert lines[0] == lines[1] and "independent" in lines[0]
@@ -187,17 +190,20 @@ def test_independent_answers_are_asked_for_and_gone_on_with(files: Path) -> None
 
 
 def test_a_plan_of_both_methods_is_shown_and_saved(files: Path) -> None:
-    plan = ["plan", "interactive", "-n", "48842", "--epsilon", "1", "--delta", "1e-6"]
-    sizes = ["--cells", "120960", "--max-queries", "10000", "--max-queries", "1000000"]
+    plan = ["plan", "ask", "-n", "48842", "--epsilon", "1", "--delta", "1e-6"]
+    sizes = ["--cells", "120960", "--max-queries", "20000"]
     shown = invoke([*plan, *sizes, "--out", str(files / "plan.csv")])
     assert shown.exit_code == 0, shown.output
     last = [line.split()[-1] for line in shown.stdout.splitlines() if ",000 " in line]
-    assert last == ["independent", "hypothesis"]
+    assert last[:5] == ["independent", "independent", "independent", "hypothesis", "hypothesis"]
+    assert "20,000 questions about 48,842 rows" in shown.stdout
     saved = list(csv.DictReader((files / "plan.csv").open()))
-    assert [row["method"] for row in saved] == ["independent", "multiplicative-weights"]
-    tiny = ["plan", "interactive", "-n", "10", "--epsilon", "0.01", "--delta", "1e-6", "--json"]
-    hopeless = invoke([*tiny, "--schema", str(files / "schema.json")])
-    assert {row["method"] for row in json.loads(hopeless.stdout)} == {"none"}
+    assert [row["max_queries"] for row in saved] == ["1000", "10000", "20000", "100000", "1000000"]
+    assert {row["recommended"] for row in saved} == {"independent", "multiplicative-weights"}
+    tiny = ["plan", "ask", "-n", "10", "--epsilon", "0.01", "--delta", "1e-6", "--json"]
+    hopeless = json.loads(invoke([*tiny, "--schema", str(files / "schema.json")]).stdout)
+    assert hopeless["plan"] is None
+    assert {row["recommended"] for row in hopeless["compared"]} == {"none"}
     for wrong in ([], ["--cells", "5", "--schema", str(files / "schema.json")], ["--cells", "0"]):
         assert invoke([*plan, *wrong]).exit_code == 2
 
@@ -238,11 +244,17 @@ def test_a_session_can_be_recorded(files: Path) -> None:
         (["--synthesise", "marginals:1", "--out", "a.txt"], "use one of"),
         (["--synthesise", "marginals:1", "--json"], "leave out"),
         (["--synthesise", "marginals:1", "--out", "a.csv", "--method", "independent"], "no hypo"),
-        (["--smoothness", "1"], "universe"),
-        (["--phi", "0.1"], "universe"),
+        (["--smoothness", "1", *WEIGHTS], "universe"),
+        (["--phi", "0.1", *WEIGHTS], "universe"),
         (["--universe", "12", "--smoothness", "1", "--phi", "far"], "no number"),
-        (["--universe", "missing.csv"], "no file with a list"),
-        (["--universe", "QUESTIONS"], "give the columns"),
+        (["--universe", "missing.csv", *WEIGHTS], "no file with a list"),
+        (["--universe", "QUESTIONS", *WEIGHTS], "give the columns"),
+        (["--warm-start", "much", *WEIGHTS], "is no number; give one, or auto"),
+        (
+            ["--threshold", "0.1", "--method", "auto"],
+            "choose it with --method mult",
+        ),
+        (["--threshold", "0.1", "--method", "independent"], "independent has none"),
         (["--relation", "add-remove"], "public number"),
         (["--dataset", "people"], "--ledger"),
         (["--person", "sex", "--state", "s"], "--salt"),
@@ -275,18 +287,30 @@ def test_a_universe_is_a_number_or_a_file_with_a_list_of_cells(files: Path) -> N
     cells = ["age,sex", '"[0, 40)",Male', '"[40, 60)",Male', '"[60, 120]",Male']
     (files / "cells.csv").write_text("\n".join(cells) + "\n")
     method = ["--method", "multiplicative-weights"]
-    batch = ["--batch", str(files / "questions.txt"), "--json", *method]
+    batch = ["--batch", str(files / "questions.txt"), "--json", *method, "--updates", "20"]
     listed = run(files, *batch, "--universe", str(files / "cells.csv"), "--phi", "0.4")
     assert listed.exit_code == 0, listed.output
     sampled = run(files, *batch, "--universe", "4", "--smoothness", "1", "--phi", "rows")
     assert sampled.exit_code == 2 and "nothing would be learned" in sampled.stderr
-    plan = ["plan", "interactive", "-n", 4000, "--epsilon", 1, "--delta", 1e-6, "--max-queries", 99]
+    plan = [
+        "plan",
+        "ask",
+        "-n",
+        4000,
+        "--epsilon",
+        1,
+        "--delta",
+        1e-6,
+        "--max-queries",
+        99,
+        *method,
+    ]
     cells_of = ["--universe", files / "cells.csv"]
     planned = invoke([*plan, "--schema", files / "schema.json", *cells_of, "--json"])
-    assert json.loads(planned.stdout)[0]["session"]["domain"] == 3
+    assert json.loads(planned.stdout)["plan"]["expected"]["universe"]["kept"] == 3
     assert "needs --schema" in invoke([*plan, "--cells", 6, *cells_of]).stderr
     onto = run(files, "--batch", str(files / "questions.txt"), "--out", str(files / "cells.csv"),
-               "--universe", str(files / "cells.csv"))  # fmt: skip
+               "--universe", str(files / "cells.csv"), *method)  # fmt: skip
     assert onto.exit_code == 2 and "--out" in onto.stderr
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import winnow as wn
+from reference.asking import asked, planned
+from reference.asking import opened as asking
 from reference.inside import Rows, group
 from winnow import GrantError, InputError, Relation, Schema, Sealed, SealedTable
 from winnow.ask import state_files
@@ -20,9 +22,7 @@ from winnow.ask.audit.fallback import (
     fallback_faithful,
     fallback_twins,
 )
-from winnow.ask.constants import InteractivePlan, InteractiveRequest
 from winnow.ask.questions import taken
-from winnow.ask.sizing import plan_interactive
 from winnow.errors import LedgerError
 from winnow.privacy import Compose, zcdp_cost, zcdp_rho
 from winnow.read.crossing import unsafe_true_answers
@@ -43,7 +43,7 @@ def table_of(rows: int = 200_000) -> SealedTable:
 
 def opened(**options: Any) -> Any:
     options = {"epsilon": 1, "delta": 1e-6, "max_queries": 50, "seed": 1} | FEW | options
-    return wn.open_interactive(table_of(), **options)
+    return asking(table_of(), **options)
 
 
 TRUTH = unsafe_true_answers(table_of(), ASKED)
@@ -54,8 +54,8 @@ def test_answers_go_on_with_noise_of_their_own() -> None:
     answers = [session.ask(taken(ASKED, q)) for q in range(20)]
     assert [a.kind for a in answers] == ["fresh"] * 3 + ["independent"] * 17
     assert session.status == "open" and not session.learns and session.fallback_left == 33
-    plan = session.plan
-    assert plan.guaranteed and plan.bound == max(plan.fallback_noise, plan.usual)
+    plan = session.sizes
+    assert plan.threshold.guaranteed and plan.bound == max(plan.fallback.noise, plan.usual)
     for query, answer in enumerate(answers):
         assert abs(answer.value - TRUTH[query]) <= answer.error
         assert session.ask(taken(ASKED, query)) == replace(answer, number=None)
@@ -87,67 +87,64 @@ def test_passes_over_a_workload_leave_them_alone() -> None:
     session = opened()
     found = session.synthesise(ASKED, passes=2)
     assert found.status == "exhausted" and found.updates == 3
-    assert session.fallback_left == session.plan.max_queries
+    assert session.fallback_left == session.sizes.max_queries
 
 
 @pytest.mark.parametrize("warm", [0, 0.2])
 @pytest.mark.parametrize("relation", list(Relation))
 def test_the_charge_has_a_part_for_them(warm: float, relation: Relation) -> None:
-    asked = InteractiveRequest(
-        SCHEMA.cells, 1, 1e-6, 1000, relation=relation, rows=10**5, shape=SCHEMA.shape,
-        warm_start=warm, fallback=0.25,
-    )  # fmt: skip
-    plan = plan_interactive(asked)
-    event = plan.mechanism.promise(relation).event
-    assert event == plan.event and isinstance(event, Compose)
+    asked: dict[str, Any] = {
+        "n": 10**5, "relation": relation, "epsilon": 1, "delta": 1e-6, "max_queries": 1000,
+        "warm_start": warm,
+    }  # fmt: skip
+    plan = planned(SCHEMA, fallback=0.25, **asked)
+    event = plan.event
+    assert isinstance(event, Compose)
     assert plan.guarantee.epsilon <= 1 and plan.guarantee.delta <= 1e-6
     rho = float(zcdp_rho(1, 1e-6))
     first = float(zcdp_cost(event.events[0]).rho) / rho
     assert (warm + 0.25) * 0.999 < first <= warm + 0.25
-    same = plan_interactive(replace(asked, fallback=0, updates=plan.updates))
-    assert same.noise < plan.noise  # the rounds have less
+    sizes = plan.expected
+    same = planned(SCHEMA, fallback=0, updates=sizes.rounds.updates, **asked).expected
+    assert same.rounds.noise < sizes.rounds.noise  # the rounds have less
     assert "independent-answers, at most 1000 questions" in plan.mechanism.name
 
 
 def test_by_default_they_are_paid_for_where_the_bound_falls() -> None:
     options: dict[str, Any] = {"n": 200_000, "epsilon": 1, "delta": 1e-6}
-    many = wn.plan.interactive(SCHEMA, max_queries=200_000, **options).session
-    without = wn.plan.interactive(SCHEMA, max_queries=200_000, fallback=0, **options).session
-    assert many is not None and without is not None
-    assert many.fallback_multiplier is not None and without.fallback_multiplier is None
+    plans = [
+        planned(SCHEMA, max_queries=200_000, fallback=share, **options) for share in ("auto", 0)
+    ]
+    many, without = (plan.expected for plan in plans)
+    assert many.fallback is not None and without.fallback is None
     assert many.bound < without.bound / 2 and many.usual <= 1.25 * without.usual
-    assert "should updates run out" in str(many) and "run out" not in str(without)
-    most = wn.plan.interactive(SCHEMA, max_queries=10**9, **options).session
-    assert most is not None and most.fallback_multiplier is None  # all rows could be off
+    texts = [plan.expected.told(plan.guarantee) for plan in plans]
+    assert "should updates run out" in texts[0] and "run out" not in texts[1]
+    most = planned(SCHEMA, max_queries=10**9, **options).expected
+    assert most is not None and most.fallback is None  # all rows could be off
     assert opened(updates=None, threshold=None, fallback="auto", warm_start=0,
-                  method="multiplicative-weights").plan.fallback_multiplier is None  # fmt: skip
+                  method="multiplicative-weights").sizes.fallback is None  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"fallback": 1}, "not a share"),
-        ({"fallback": -0.1}, "not a share"),
-        ({"fallback": "some"}, "choose one of: auto"),
+        ({"fallback": 1}, "not below 1"),
+        ({"fallback": -0.1}, "below 0"),
+        ({"fallback": "some"}, "one of: auto"),
         ({"warm_start": 0.8}, "leave nothing"),
         ({"threshold": "proved"}, "run out"),
         ({"threshold": None, "updates": None, "alpha": 0.1}, "run out"),
         ({"threshold": None, "updates": None, "calibration": "paper"}, "printed constants"),
-        ({"threshold": None, "updates": None, "method": "independent"}, "fallback: not for"),
+        (
+            {"threshold": None, "updates": None, "method": "independent"},
+            "for multiplicative-weights; independent has none",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(options: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         opened(**options)
-
-
-def test_a_plan_of_before_has_none() -> None:
-    document = opened(fallback=0).plan.to_dict()
-    del document["fallback_multiplier"], document["fallback_noise"]
-    assert InteractivePlan.from_dict(document).mechanism.fallback is None
-    whole = opened().plan
-    assert InteractivePlan.from_dict(whole.to_dict()) == whole
-    assert {"fallback_multiplier", "fallback_noise"} <= {each.name for each in fields(whole)}
 
 
 # Files.
@@ -157,14 +154,14 @@ def test_a_resumed_session_says_the_same_and_counts_on(tmp_path: Path) -> None:
     session = opened(state=tmp_path / "s", seed=None)
     first = [session.ask(taken(ASKED, q)) for q in range(6)]
     os.close(session._journal._handle)  # as if the process had died here
-    again = wn.resume_interactive(table_of(), tmp_path / "s")
+    again = wn.resume(table_of(), tmp_path / "s")
     assert again.fallback_left == 47 and not again.learns
     for query, answer in enumerate(first):
         assert again.ask(taken(ASKED, query)) == replace(answer, number=None)
     together = again.ask_all(ASKED)
     assert {a.kind for a in together[3:]} == {"independent"}
     again.close()
-    third = wn.resume_interactive(table_of(), tmp_path / "s")
+    third = wn.resume(table_of(), tmp_path / "s")
     assert third.ask_all(ASKED) == [replace(a, number=None) for a in together]
     assert third.fallback_left == again.fallback_left == 50 - (ASKED.size - 3)
     third.close()
@@ -175,8 +172,8 @@ def test_after_tables_and_rounds(tmp_path: Path) -> None:
     session = opened(state=tmp_path / "s", warm_start=0.2, relation="add-remove", rows=200_000)
     answers = session.ask_all(ASKED)
     session.close()
-    again = wn.resume_interactive(table_of(), tmp_path / "s")
-    assert again.plan == session.plan and again.receipt.event == session.receipt.event
+    again = wn.resume(table_of(), tmp_path / "s")
+    assert again.sizes == session.sizes and again.receipt.event == session.receipt.event
     found = again.ask_all(ASKED)
     assert {a.kind for a in found} == {"fresh", "independent"}
     assert [a.value for a in found] == [a.value for a in answers]
@@ -190,7 +187,7 @@ def test_one_lost_in_a_crash_has_the_same_noise_again(tmp_path: Path) -> None:
     lines = (tmp_path / "s").read_bytes().splitlines(keepends=True)
     assert b'"answer":2' in lines[-2]
     (tmp_path / "s").write_bytes(b"".join(lines[:-2]))
-    again = wn.resume_interactive(table_of(), tmp_path / "s")
+    again = wn.resume(table_of(), tmp_path / "s")
     assert again.fallback_left == 48
     assert again.ask(taken(ASKED, 5)) == answers[5]
 
@@ -216,7 +213,7 @@ def test_what_cannot_be_written_is_not_shown(
         with pytest.raises(GrantError):
             session.ask(taken(ASKED, query))
     session.close()
-    again = wn.resume_interactive(table_of(), tmp_path / "s")
+    again = wn.resume(table_of(), tmp_path / "s")
     assert again.fallback_left == 50
     again.close()
     assert len(sizes) == 1
@@ -243,7 +240,7 @@ def test_an_older_copy_that_lacks_an_answer_is_refused_with_a_ledger(tmp_path: P
         table_of(), epsilon=2, delta=1e-6, delta_for_events=1e-7,
         ledger=tmp_path / "ledger.db", dataset="people",
     )  # fmt: skip
-    session = steward.interactive(epsilon=1, delta=1e-6, max_queries=50, state=path, **FEW)
+    session = steward.ask(**asked(epsilon=1, delta=1e-6, max_queries=50, state=path, **FEW))
     for q in range(5):
         session.ask(taken(ASKED, q))
     old = path.read_bytes()
@@ -252,9 +249,9 @@ def test_an_older_copy_that_lacks_an_answer_is_refused_with_a_ledger(tmp_path: P
     latest = path.read_bytes()
     path.write_bytes(old)
     with pytest.raises(LedgerError, match="older"):
-        wn.resume_interactive(table_of(), path)
+        wn.resume(table_of(), path)
     path.write_bytes(latest)
-    again = wn.resume_interactive(table_of(), path)
+    again = wn.resume(table_of(), path)
     assert again.ask(taken(ASKED, 5)) == replace(shown, number=None)
     assert again.fallback_left == 47
     again.close()

@@ -14,11 +14,11 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 import winnow as wn
+from reference.asking import independent_sizes, planned
+from reference.asking import opened as asking
 from reference.inside import Rows, group
 from winnow import BudgetExceeded, GrantError, InputError, Schema, Sealed, SealedTable
-from winnow.ask.constants import InteractiveRequest
 from winnow.ask.independent_answers import IndependentAnswers
-from winnow.ask.independent_plan import IndependentPlan, plan_independent
 from winnow.ask.questions import question_of, taken
 from winnow.errors import LedgerError
 from winnow.privacy import DiscreteGaussian, Gaussian, guarantee_of, zcdp_cost
@@ -35,7 +35,7 @@ def table_of() -> SealedTable:
 
 def opened(**options: Any) -> Any:
     options = {"epsilon": 1, "delta": 1e-6, "max_queries": 30, "method": "independent"} | options
-    return wn.open_interactive(table_of(), **options)
+    return asking(table_of(), **options)
 
 
 def test_every_answer_is_within_its_bound_and_says_so() -> None:
@@ -45,9 +45,9 @@ def test_every_answer_is_within_its_bound_and_says_so() -> None:
     assert session.exhausted and session.rounds == 12
     assert {a.kind for a in answers} == {"independent"}
     assert [a.number for a in answers] == list(range(12))
-    assert all(a.error == session.plan.bound and a.adaptive for a in answers)
+    assert all(a.error == session.sizes.bound and a.adaptive for a in answers)
     off = [abs(a.count - c) / COUNTS.sum() for a, c in zip(answers, COUNTS, strict=True)]
-    assert max(off) <= 3 * session.plan.bound  # 12 normal tails beyond 8.5 sigma: below 1e-15
+    assert max(off) <= 3 * session.sizes.bound  # 12 normal tails beyond 8.5 sigma: below 1e-15
 
 
 def test_the_noise_has_the_planned_variance() -> None:
@@ -59,24 +59,23 @@ def test_the_noise_has_the_planned_variance() -> None:
         question = question_of(SCHEMA, wn.queries(row * step / 1000, grid=1000))
         ((_, count),) = session._answers.answer([question])
         noise.append((count - step * COUNTS[0]) / 1000)
-    deviation = session.plan.deviation * session.plan.rows
-    assert deviation == pytest.approx(session.plan.noise_multiplier * math.sqrt(400))
+    deviation = session.sizes.deviation * session.sizes.rows
+    assert deviation == pytest.approx(session.sizes.multiplier * math.sqrt(400))
     assert abs(np.square(noise).sum() / deviation**2 - 400) < 5 * math.sqrt(800)
 
 
 def test_all_answers_together_cost_one_gaussian_event() -> None:
     session = opened(max_queries=50)
-    plan = session.plan
-    squared = Fraction(repr(plan.noise_multiplier)) ** 2
-    assert isinstance(plan.event, DiscreteGaussian) and session.receipt.event == plan.event
-    assert 0 <= Fraction(plan.event.squared_ratio) * squared - 1 < 1e-15
-    assert 0 <= 1 - Fraction(repr(plan.event.least_variance)) / (50 * squared) < 1e-15
-    one = Gaussian(plan.noise_multiplier * math.sqrt(50), "substitution")
-    assert 50 * float(zcdp_cost(one).rho) == pytest.approx(float(zcdp_cost(plan.event).rho))
-    assert guarantee_of(plan.event, 1e-6, plan.accountant).epsilon <= 1 + 1e-12
-    assert IndependentPlan.from_dict(plan.to_dict()) == plan
+    plan, event = session.sizes, session.plan.event
+    squared = Fraction(repr(plan.multiplier)) ** 2
+    assert isinstance(event, DiscreteGaussian) and session.receipt.event == event
+    assert 0 <= Fraction(event.squared_ratio) * squared - 1 < 1e-15
+    assert 0 <= 1 - Fraction(repr(event.least_variance)) / (50 * squared) < 1e-15
+    one = Gaussian(plan.multiplier * math.sqrt(50), "substitution")
+    assert 50 * float(zcdp_cost(one).rho) == pytest.approx(float(zcdp_cost(event).rho))
+    assert guarantee_of(event, 1e-6, plan.accountant).epsilon <= 1 + 1e-12
     variance = plan.mechanism.variance(3, 10)
-    assert variance == (30 * Fraction(repr(plan.noise_multiplier))) ** 2 * 50
+    assert variance == (30 * Fraction(repr(plan.multiplier))) ** 2 * 50
 
 
 def test_a_question_has_one_answer_and_counts_once() -> None:
@@ -117,7 +116,7 @@ def test_queries_in_minus_c_to_c_go_through_the_affine_map() -> None:
     session = opened(epsilon=20, max_queries=3)
     signs = np.where(np.arange(SCHEMA.cells) % 2 == 0, -2.0, 2.0)[None, :]
     answer = session.ask(wn.queries(signs, bound=2))
-    assert answer.error == pytest.approx(4 * session.plan.bound)
+    assert answer.error == pytest.approx(4 * session.sizes.bound)
     assert abs(answer.value - float(signs[0] @ COUNTS) / COUNTS.sum()) <= 2 * answer.error
 
 
@@ -129,20 +128,20 @@ def test_a_session_goes_on_with_the_same_answers(tmp_path: Path, ledger: bool) -
         steward = wn.Session(
             table_of(), epsilon=1, delta=1e-6, ledger=tmp_path / "l.db", dataset="people"
         )
-        session = steward.interactive(
+        session = steward.ask(
             epsilon=1, delta=1e-6, max_queries=30, method="independent", state=path
         )
     else:
         session = opened(state=path, **options)
     first = [session.ask(wn.where(a=code)).value for code in range(3)]
     session.close()
-    with wn.resume_interactive(table_of(), path) as again:
+    with wn.resume(table_of(), path) as again:
         assert again.rounds == 3 and again.receipt == session.receipt
         assert [again.ask(wn.where(a=code)).value for code in range(3)] == first
         assert again.ask(wn.where(a=3)).number == 3
     if ledger:
         with pytest.raises(BudgetExceeded):
-            steward.interactive(epsilon=0.5, delta=1e-6, method="independent")
+            steward.ask(epsilon=0.5, delta=1e-6, method="independent")
 
 
 def test_a_full_disk_refuses_before_noise_is_drawn(
@@ -166,12 +165,12 @@ def test_a_full_disk_refuses_before_noise_is_drawn(
 
 def test_the_recommended_method_has_the_smaller_bound() -> None:
     for questions, expected in ((30, "independent"), (10**7, "multiplicative-weights")):
-        session = opened(method="recommended", max_queries=questions)
-        plan = wn.plan.interactive(SCHEMA, n=78_000, epsilon=1, delta=1e-6, max_queries=questions)
-        assert session.method == expected == plan.recommended_method
+        session = opened(method="auto", max_queries=questions)
+        plan = planned(SCHEMA, n=78_000, epsilon=1, delta=1e-6, max_queries=questions)
+        assert session.method == expected == plan.method
         assert "recommended" in session.receipt.reason
     bare = wn.Budget(1, 1e-6, "substitution", "zcdp")
-    assert opened(method="recommended", budget=bare).method == "independent"
+    assert opened(method="auto", budget=bare).method == "independent"
     with pytest.raises(InputError, match="method='independent'"):
         opened(method="multiplicative-weights", budget=bare)
 
@@ -180,10 +179,10 @@ def test_the_recommended_method_has_the_smaller_bound() -> None:
     ("options", "why"),
     [
         ({"method": "both"}, "choose one of"),
-        ({"threshold": 0.1}, "threshold: not for independent"),
+        ({"threshold": 0.1}, "threshold=0.1 is for multiplicative-weights; independent has none"),
         ({"warm_start": 0.1}, "warm_start"),
         ({"calibration": "paper"}, "calibration"),
-        ({"universe": 5, "smoothness": 1}, "universe, smoothness"),
+        ({"universe": 5, "smoothness": 1}, "independent has none"),
         ({"max_queries": 0}, "max_queries"),
         ({"delta": 0}, "delta"),
         ({"epsilon": 1e-9, "delta": 1e-9}, "nothing would be learned"),
@@ -212,8 +211,7 @@ def test_a_session_is_neither_copied_nor_shown() -> None:
 
 def test_more_rows_per_person_need_more_noise() -> None:
     def bound(width: int) -> float:
-        request = InteractiveRequest(12, 1, 1e-6, 100, rows=10_000, rows_per_person=width)
-        return plan_independent(request).bound
+        return independent_sizes(1, 1e-6, 100, rows=10_000, rows_per_person=width).bound
 
     assert bound(4) == pytest.approx(4 * bound(1), rel=1e-2)
     assert IndependentAnswers(10_000, 2).block == 64 and IndependentAnswers(20, 2).block == 1
@@ -229,9 +227,9 @@ def test_answers_have_the_noise_of_continuous_ones_at_every_size_and_epsilon(que
             return float(ndtr(-upper) - math.exp(epsilon) * ndtr(-lower)) - 1e-6
 
         normal = brentq(missed, 0.3, 9)  # [Balle-Wang 2018, Thm 8]
-        plan = plan_independent(InteractiveRequest(12, epsilon, 1e-6, queries, rows=10**9))
+        plan = independent_sizes(epsilon, 1e-6, queries, rows=10**9)
         if plan.accountant == "tight":
             variance = normal**2 + (1 / 11) / queries
-            assert plan.noise_multiplier == pytest.approx(math.sqrt(variance), rel=3e-4)
+            assert plan.multiplier == pytest.approx(math.sqrt(variance), rel=3e-4)
         else:
             assert (epsilon, queries) == (8, 1)  # here zCDP is better

@@ -18,6 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import winnow as wn
+from reference.asking import opened as asking
+from reference.asking import planned, weights_sizes
 from reference.inside import Rows, group
 from winnow import (
     Budget,
@@ -29,14 +31,15 @@ from winnow import (
     Sealed,
     SealedTable,
 )
-from winnow.ask.constants import InteractivePlan, InteractiveRequest
 from winnow.ask.crossing import column_sets
 from winnow.ask.kernels.product_sets import CellSets, KeptTables
 from winnow.ask.mechanism import prior_variance
 from winnow.ask.questions import Question, question_of, questions_of, taken
 from winnow.ask.session import LARGEST_STEP, log_step
-from winnow.ask.sizing import noise_bound, plan_interactive
+from winnow.ask.sizes import Threshold
+from winnow.ask.sizing import noise_bound
 from winnow.ask.state import CellState, ImplicitState, PointState
+from winnow.ask.terms import Terms
 from winnow.ask.warm_start import fitted_start
 from winnow.core.workloads.reductions import phi_of_rows, sample_cells
 from winnow.privacy import CappedRounds, Compose, zcdp_cost
@@ -56,9 +59,8 @@ def table_of(histogram: Any = HISTOGRAM, schema: Schema = SCHEMA, **more: Any) -
 
 def opened(seed: int = 1, table: SealedTable | None = None, **options: Any) -> Any:
     options = {"epsilon": 1, "delta": 1e-6, "max_queries": 200_000} | options
-    options.setdefault("method", "multiplicative-weights")
     options.setdefault("warm_start", 0)
-    return wn.open_interactive(table or table_of(), seed=seed, **options)
+    return asking(table or table_of(), seed=seed, **options)
 
 
 def truth(question: Any, schema: Schema = SCHEMA, histogram: Any = HISTOGRAM) -> float:
@@ -126,13 +128,13 @@ def test_the_same_seed_gives_the_same_session_and_taints_it() -> None:
     one, two = opened(3), opened(3)
     assert one.ask_all(asked) == two.ask_all(asked)
     assert one.receipt.randomness == "seeded"
-    assert wn.open_interactive(table_of(), epsilon=1, delta=1e-6).receipt.randomness == "os"
+    assert asking(table_of(), epsilon=1, delta=1e-6).receipt.randomness == "os"
 
 
 def test_the_receipt_states_the_charge() -> None:
     session = opened()
     assert isinstance(session.receipt.event, CappedRounds)
-    assert session.receipt.event.updates == session.plan.updates
+    assert session.receipt.event.updates == session.sizes.rounds.updates
     assert (session.guarantee.epsilon, session.guarantee.delta) == (1, 1e-6)
     assert "PMW" in session.receipt.citation and session.receipt.ledger == "unrecorded"
     assert "200,000" in str(session.plan) and "open" in repr(session)
@@ -163,7 +165,7 @@ def test_beyond_the_number_of_questions_nothing_is_promised() -> None:
 
 # The step and the direction of the update.
 
-PLAN = opened().plan
+PLAN = opened().sizes
 
 
 def test_a_set_may_have_any_number_of_axes() -> None:
@@ -202,7 +204,11 @@ def test_a_step_lowers_the_entropy_by_twice_the_square_of_the_gap(
     guess: float, measured: float, noise: float, gamma: float
 ) -> None:
     """Also on a sub-universe, whose own answer is nearer by gamma than the data's."""
-    plan = replace(PLAN, noise=noise, gamma=gamma)
+    plan = replace(
+        PLAN,
+        rounds=replace(PLAN.rounds, noise=noise),
+        universe=replace(PLAN.universe, gamma=gamma),
+    )
     off = noise + gamma
     nearer = measured - off if measured > guess else measured + off
     if not (nearer - guess) * (measured - guess) > 0:
@@ -219,9 +225,7 @@ def test_a_step_lowers_the_entropy_by_twice_the_square_of_the_gap(
 
 
 def test_the_fixed_step_is_the_printed_one() -> None:
-    plan = plan_interactive(
-        InteractiveRequest(SCHEMA.cells, 1, 1e-6, 100, public_rows=200_000, calibration="paper")
-    )
+    plan = weights_sizes(SCHEMA.cells, 1, 1e-6, 100, rows=200_000, calibration="paper")
     eta = math.log(60) ** 0.25 / math.sqrt(200_000)
     assert log_step(plan, 0.5, 0.9) == pytest.approx(eta)
     assert log_step(plan, 0.5, 0.1) == pytest.approx(-eta)
@@ -231,22 +235,20 @@ def test_the_fixed_step_is_the_printed_one() -> None:
 
 
 def test_the_constants_of_the_plan() -> None:
-    plan = opened(threshold="proved").plan
-    gap = math.sqrt(math.log(SCHEMA.cells) / (2 * plan.updates))
-    assert plan.threshold == pytest.approx(gap + plan.noise)
-    assert plan.bound == pytest.approx(gap + 2 * plan.noise) and plan.guaranteed
-    assert InteractivePlan.from_dict(plan.to_dict()) == plan
-    usual = opened().plan
-    assert usual.low is not None and usual.low < plan.threshold < usual.threshold
-    assert usual.usual < plan.bound < usual.bound and usual.guaranteed
-    assert InteractivePlan.from_dict(usual.to_dict()) == usual
-    lower = opened(threshold=0.01).plan
-    assert not lower.guaranteed and "may run out" in str(lower)
+    plan = opened(threshold="proved").sizes
+    gap = math.sqrt(math.log(SCHEMA.cells) / (2 * plan.rounds.updates))
+    assert plan.threshold.last == pytest.approx(gap + plan.rounds.noise)
+    assert plan.bound == pytest.approx(gap + 2 * plan.rounds.noise) and plan.threshold.guaranteed
+    usual = opened().sizes
+    low = usual.threshold.low
+    assert low is not None and low < plan.threshold.last < usual.threshold.last
+    assert usual.usual < plan.bound < usual.bound and usual.threshold.guaranteed
+    lower = opened(threshold=0.01)
+    assert not lower.sizes.threshold.guaranteed
+    assert "may run out" in lower.sizes.told(lower.guarantee)
 
 
-PLAN = plan_interactive(
-    InteractiveRequest(SCHEMA.cells, 1, 1e-6, max_queries=10**5, public_rows=10**5)
-)
+PLAN = weights_sizes(SCHEMA.cells, 1, 1e-6, 10**5, rows=10**5)
 
 
 @given(st.lists(st.floats(0, 1), max_size=200), st.integers(20, 60))
@@ -254,19 +256,21 @@ def test_a_lower_threshold_never_uses_up_what_is_proved_to_last(
     beyond: list[float], updates: int
 ) -> None:
     """Updates that gain as little as a round's threshold allows, or any more: Phi <= 2 g^2 left."""
+    gap = math.sqrt(1.0 / updates)
     plan = replace(
-        PLAN, updates=updates, entropy=1.0, noise=0.01, gamma=0.0, low=0.012,
-        gap=math.sqrt(1.0 / updates), threshold=math.sqrt(1.0 / updates) + 0.01,
-    )  # fmt: skip
-    left, entropy = updates, plan.entropy
+        PLAN,
+        rounds=replace(PLAN.rounds, updates=updates, noise=0.01),
+        threshold=Threshold(last=gap + 0.01, gap=gap, guaranteed=True, low=0.012, entropy=1.0),
+    )
+    left, entropy = updates, plan.threshold.entropy
     for extra in beyond:
         threshold = plan.threshold_at(left, entropy)
-        assert plan.low is not None and plan.low <= threshold <= plan.threshold * (1 + 1e-12)
+        assert 0.012 <= threshold <= plan.threshold.last * (1 + 1e-12)
         gained = plan.gained(0.0, threshold + extra * extra * 0.1)
         if gained > entropy:
             break  # the entropy is never negative: such an update cannot happen
         left, entropy = left - 1, entropy - gained
-        assert entropy <= 2 * plan.gap**2 * left * (1 + 1e-9) and left >= 1
+        assert entropy <= 2 * plan.threshold.gap**2 * left * (1 + 1e-9) and left >= 1
 
 
 def test_each_answer_states_the_threshold_that_it_was_tested_at() -> None:
@@ -275,21 +279,22 @@ def test_each_answer_states_the_threshold_that_it_was_tested_at() -> None:
     answers = session.ask_all(workload)
     true = [truth(taken(workload, query)) for query in range(workload.size)]
     stated = {answer.error for answer in answers if answer.kind == "hypothesis"}
-    assert stated and max(stated) <= session.plan.usual * (1 + 1e-9)
+    assert stated and max(stated) <= session.sizes.usual * (1 + 1e-9)
     assert all(abs(a.value - t) <= a.error for a, t in zip(answers, true, strict=True))
 
 
 @given(st.floats(0.001, 2), st.integers(1, 10**6), st.floats(1e-6, 0.5))
 def test_the_noise_bound_covers_all_rounds(epsilon: float, rounds: int, beta: float) -> None:
-    most = round(noise_bound(epsilon, 1, 1, rounds, beta))
+    terms = Terms(cells=2, rows=1, epsilon=1, delta=1e-6, max_queries=rounds, beta=beta)
+    most = round(noise_bound(epsilon, terms))
     p = math.exp(-epsilon)
     assert rounds * 2 * p ** (most + 1) / (1 + p) <= beta * (1 + 1e-9)
 
 
 def test_an_aim_for_the_error_chooses_fewer_updates() -> None:
-    best = opened().plan
-    aimed = opened(alpha=1.5 * best.bound).plan
-    assert aimed.updates < best.updates and aimed.bound <= 1.6 * best.bound
+    best = opened().sizes
+    aimed = opened(alpha=1.5 * best.bound).sizes
+    assert aimed.rounds.updates < best.rounds.updates and aimed.bound <= 1.6 * best.bound
     with pytest.raises(InputError, match="below what this budget allows"):
         opened(alpha=0.001)
 
@@ -297,67 +302,67 @@ def test_an_aim_for_the_error_chooses_fewer_updates() -> None:
 def test_few_questions_are_all_answered_freshly() -> None:
     """With as many updates as questions the threshold is 0, and every error at most nu."""
     session = opened(max_queries=50)
-    assert session.plan.updates == 50 and session.plan.threshold == 0
-    assert session.plan.bound == session.plan.noise and session.plan.guaranteed
+    assert session.sizes.rounds.updates == 50 and session.sizes.threshold.last == 0
+    assert session.sizes.bound == session.sizes.rounds.noise and session.sizes.threshold.guaranteed
     answers = session.ask_all(wn.marginals(2))
     assert {a.kind for a in answers} <= {"fresh", "hypothesis"} and not session.exhausted
-    assert opened(max_queries=5_000, threshold=0.05).plan.updates < 5_000  # then it shall learn
+    learns = opened(max_queries=5_000, threshold=0.05).sizes
+    assert learns.rounds.updates < 5_000
     with pytest.raises(InputError, match="nothing would be learned"):
         opened(max_queries=50, epsilon=0.0001)
 
 
 def test_the_printed_constants_are_unusable_and_are_accounted_for() -> None:
     session = opened(calibration="paper")
-    assert session.plan.threshold > 1 and session.plan.bound == 1
-    assert session.plan.updates == session.plan.max_queries  # fewer than the printed cap
+    assert session.sizes.threshold.last > 1 and session.sizes.bound == 1
+    assert session.sizes.rounds.updates == session.sizes.max_queries  # fewer than the printed cap
     assert session.guarantee.epsilon <= 1
     assert session.ask(wn.where(a=1)).value == pytest.approx(0.25)  # uniform, for ever
 
 
 def test_the_printed_constants_say_something_of_a_thousand_million_rows() -> None:
-    many = plan_interactive(
-        InteractiveRequest(60, 1, 1e-6, 1000, public_rows=10**9, calibration="paper")
-    )
-    assert many.bound < 0.4 and many.updates == 1000
-    cap = plan_interactive(
-        InteractiveRequest(60, 1, 1e-6, 10**6, public_rows=1000, calibration="paper")
-    )
-    assert cap.updates == math.floor(1000 * math.sqrt(math.log(60)))
+    many = weights_sizes(60, 1, 1e-6, 1000, rows=10**9, calibration="paper")
+    assert many.bound < 0.4 and many.rounds.updates == 1000
+    cap = weights_sizes(60, 1, 1e-6, 10**6, rows=1000, calibration="paper")
+    assert cap.rounds.updates == math.floor(1000 * math.sqrt(math.log(60)))
     with pytest.raises(InputError, match="at most 1,000,000 questions"):
-        plan_interactive(
-            InteractiveRequest(60, 1, 1e-6, 10**7, public_rows=10**9, calibration="paper")
-        )
+        weights_sizes(60, 1, 1e-6, 10**7, rows=10**9, calibration="paper")
 
 
 def test_phi_follows_from_independent_rows() -> None:
     def plan(**options: Any) -> Any:
-        request = InteractiveRequest(
-            10**6, 1, 1e-6, 1000, public_rows=10**6, universe=10**5, smoothness=2e-6, **options
+        return weights_sizes(
+            10**6, 1, 1e-6, 1000, rows=10**6, universe=10**5, smoothness=2e-6, **options
         )
-        return plan_interactive(request)
 
     free, given = plan(), plan(phi=phi_of_rows(rows=10**6, queries=1000, beta=0.0125))
     drawn = plan(phi="rows")
-    assert free.gamma < given.gamma < drawn.gamma < 1.1 * given.gamma  # beta is shared, too
+    gammas = [each.universe.gamma for each in (free, given, drawn)]
+    assert gammas[0] < gammas[1] < gammas[2] < 1.1 * gammas[1]  # beta is shared, too
     with pytest.raises(InputError, match="one for each person"):
-        plan(phi="rows", rows_per_person=2, rows=10**6)
+        plan(phi="rows", rows_per_person=2)
     with pytest.raises(InputError, match="phi"):
         plan(phi="few")
 
 
 def test_a_plan_compares_with_independent_noise() -> None:
-    few = wn.plan.interactive(120_960, n=48_842, epsilon=1, delta=1e-6, max_queries=10_000)
-    many = wn.plan.interactive(120_960, n=48_842, epsilon=1, delta=1e-6, max_queries=10**6)
-    assert few.recommended == "independent Gaussian noise"
-    assert many.recommended == "multiplicative weights"
-    assert few.independent_deviation == pytest.approx(4.2251 * 100 / 48_842, rel=1e-3)
-    assert many.independent_deviation == pytest.approx(10 * few.independent_deviation)
+    few = planned(120_960, n=48_842, epsilon=1, delta=1e-6, max_queries=10_000)
+    many = planned(120_960, n=48_842, epsilon=1, delta=1e-6, max_queries=10**6)
+    assert (few.method, many.method) == ("independent", "multiplicative-weights")
+    (_, single), (weights, more) = few.compared, many.compared
+    assert single.deviation == pytest.approx(4.2251 * 100 / 48_842, rel=1e-3)
+    assert more.deviation == pytest.approx(10 * single.deviation)
+    assert weights.updates == many.expected.rounds.updates and many.error == weights.error
     assert "recommended: multiplicative weights" in str(many)
-    assert many.to_dict()["session"]["updates"] == many.session.updates
-    hopeless = wn.plan.interactive(10**17, n=50, epsilon=0.1, delta=1e-6)
-    assert hopeless.session is None and hopeless.interactive_bound == 1
-    with pytest.raises(InputError, match="not an option"):
-        wn.plan.interactive(100, n=1000, epsilon=1, delta=1e-6, nonsense=1)
+    assert many.to_dict()["compared"][0]["updates"] == weights.updates
+    asked = wn.plan.ask(
+        wn.plan.table(120_960, rows=48_842), epsilon=1, delta=1e-6, method="multiplicative-weights"
+    )
+    assert str(asked).endswith("taken, as asked: multiplicative weights")
+    with pytest.raises(InputError, match="nothing would be learned"):
+        planned(10**17, n=50, epsilon=0.1, delta=1e-6)
+    with pytest.raises(TypeError, match="nonsense"):
+        planned(100, n=1000, epsilon=1, delta=1e-6, nonsense=1)
 
 
 # Warm start, sub-universe, real-valued queries, synthetic data.
@@ -405,24 +410,21 @@ def test_one_person_moves_the_tables_by_the_stated_sensitivity(
 
 def test_by_default_a_session_starts_from_pairs_where_that_should_help() -> None:
     session = opened(warm_start="auto")
-    plan = session.plan
-    assert (plan.prior_ways, plan.prior_mix, plan.guaranteed) == (2, 0.01, True)
-    assert plan.entropy == pytest.approx(math.log(60) + math.log(100))
-    assert "counts of all pairs of columns" in str(plan)
+    plan = session.sizes
+    assert (plan.start.ways, plan.start.mix, plan.threshold.guaranteed) == (2, 0.01, True)
+    assert plan.threshold.entropy == pytest.approx(math.log(60) + math.log(100))
+    assert "counts of all pairs of columns" in plan.told(session.guarantee)
     assert "counts of all pairs of columns, then at most" in session.receipt.mechanism
     zcdp, cold = zcdp_cost(session.receipt.event), opened()
     Budget(1, 1e-6, "substitution", delta_for_events=zcdp.delta).charge(session.receipt.event)
-    assert cold.plan.prior_multiplier is None
+    assert cold.sizes.start is None
     asked = wn.marginals(2).over(SCHEMA)
     errors = [
         max(abs(each.ask(taken(asked, q)).value - truth(taken(asked, q))) for q in range(0, 47, 3))
         for each in (session, cold)
     ]
     assert max(errors) < 0.01 and session.updates == 0 < cold.updates
-    planned = wn.plan.interactive(
-        SCHEMA, n=200_000, epsilon=1, delta=1e-6, max_queries=200_000
-    ).session
-    assert planned == replace(plan, guarantee=planned.guarantee)
+    assert planned(SCHEMA, n=200_000, epsilon=1, delta=1e-6, max_queries=200_000).expected == plan
 
 
 @pytest.mark.parametrize(
@@ -439,16 +441,18 @@ def test_by_default_a_session_starts_from_pairs_where_that_should_help() -> None
 def test_nothing_is_bought_beforehand_where_it_is_not_predicted_to_help(
     options: dict[str, Any],
 ) -> None:
-    assert opened(warm_start="auto", **options).plan.prior_multiplier is None
+    assert opened(warm_start="auto", **options).sizes.start is None
 
 
 def test_tables_with_more_noise_than_the_rounds_are_not_bought() -> None:
     wide = Schema.parse({"a": 300, "b": 300})
-    asked: dict[str, Any] = {"epsilon": 1, "delta": 1e-6, "max_queries": 10**6}
-    assert wn.plan.interactive(wide, n=20_000, **asked).session.prior_multiplier is None
-    assert wn.plan.interactive(wide, n=10**6, **asked).session.prior_ways == 2
-    unknown = wn.plan.interactive(wide.cells, n=10**6, **asked).session
-    assert unknown.prior_multiplier is None  # whose columns are not known
+    asked: dict[str, Any] = {
+        "epsilon": 1, "delta": 1e-6, "max_queries": 10**6, "method": "multiplicative-weights",
+    }  # fmt: skip
+    assert planned(wide, n=20_000, **asked).expected.start is None
+    assert planned(wide, n=10**6, **asked).expected.start.ways == 2
+    unknown = planned(wide.cells, n=10**6, **asked).expected
+    assert unknown.start is None  # whose columns are not known
 
 
 @given(st.lists(st.integers(-400, 2000), min_size=47, max_size=47), st.integers(50, 5000))
@@ -471,16 +475,6 @@ def test_a_start_from_exact_pairs_answers_them() -> None:
     assert max(off) < 2e-3
 
 
-def test_a_plan_that_knows_of_no_pairs_starts_from_columns() -> None:
-    """State files that were written before sessions could start from pairs."""
-    document = opened(warm_start=0.2, memory=8).plan.to_dict()
-    for new in ("prior_ways", "prior_mix"):
-        del document[new]
-    plan = InteractivePlan.from_dict(document)
-    assert (plan.prior_ways, plan.prior_mix) == (1, 0.1)
-    assert plan.mechanism.name.startswith("private-multiplicative-weights, one-way counts")
-
-
 def test_a_warm_start_fits_a_budget() -> None:
     budget = Budget(1, 1e-6, "substitution", delta_for_events=1e-7)
     session = opened(budget=budget, warm_start=0.1)
@@ -492,11 +486,12 @@ def test_a_sampled_universe_raises_the_threshold_and_says_so() -> None:
     histogram = np.random.default_rng(3).multinomial(50_000, np.full(60_000, 1 / 60_000))
     table = table_of(histogram, schema)
     session = opened(table=table, universe=20_000, smoothness=1 / 60_000, phi=0.01)
-    plan = session.plan
+    plan = session.sizes
     expected = math.sqrt(4 * (math.log(2 / 0.05) + math.log(200_000)) / 20_000)
-    assert plan.gamma == pytest.approx(0.01 + expected)
+    assert plan.universe.gamma == pytest.approx(0.01 + expected)
     answer = session.ask(wn.where(a=range(20)))
-    assert not answer.adaptive and "do not depend on earlier answers" in str(plan)
+    assert not answer.adaptive and not plan.adaptive
+    assert "do not depend on earlier answers" in plan.told(session.guarantee)
     assert abs(answer.value - 0.5) <= answer.error
     with pytest.raises(InputError, match="smoothness"):
         opened(table=table, universe=100)
@@ -519,11 +514,12 @@ def test_a_public_list_of_cells_is_a_universe_whose_bound_holds_for_any_question
     cells = [("x", b, c) for b in range(4) for c in range(10)]
     asked = {"table": table, "threshold": 0.05, "max_queries": 1000, "updates": 500}
     session = opened(universe=cells, state=tmp_path / "s", **asked)
-    plan = session.plan
-    assert plan.domain == plan.universe == 40 and plan.gamma == 0 and plan.adaptive
-    assert "40 listed of 400 cells" in str(plan)
-    whole = opened(**asked).plan
-    assert plan.noise == whole.noise and plan.entropy == pytest.approx(math.log(40))
+    plan = session.sizes
+    assert plan.universe.kept == 40 and plan.universe.gamma == 0 and plan.adaptive
+    assert "40 listed of 400 cells" in plan.told(session.guarantee)
+    whole = opened(**asked).sizes
+    assert plan.rounds.noise == whole.rounds.noise
+    assert plan.threshold.entropy == pytest.approx(math.log(40))
     answer = session.ask(wn.where(b=[0, 1], c=range(5)))
     truth = held[:, :2, :5].sum() / held.sum()
     assert answer.adaptive and abs(answer.value - truth) <= answer.error
@@ -531,13 +527,13 @@ def test_a_public_list_of_cells_is_a_universe_whose_bound_holds_for_any_question
     result = session.synthesise(wn.marginals(1), passes=3)
     assert "40 listed cells" in result.synthetic.rests_on
     session.close()
-    again = wn.resume_interactive(table, tmp_path / "s")
-    assert again.plan == plan and again.ask(wn.where(a="y")).value == 0
+    again = wn.resume(table, tmp_path / "s")
+    assert again.sizes == plan and again.ask(wn.where(a="y")).value == 0
     again.close()
     codes = np.array([[0, b, c] for b in range(4) for c in range(10)])
-    assert opened(universe=codes, phi=0.01, **asked).plan.gamma == 0.01
-    listed = wn.plan.interactive(schema, n=10**5, epsilon=1, delta=1e-6, universe=cells).session
-    assert listed is not None and listed.domain == 40
+    assert opened(universe=codes, phi=0.01, **asked).sizes.universe.gamma == 0.01
+    listed = planned(schema, n=10**5, epsilon=1, delta=1e-6, universe=cells).expected
+    assert listed is not None and listed.universe.kept == 40
 
 
 def test_a_list_of_cells_that_is_none_is_refused() -> None:
@@ -553,7 +549,7 @@ def test_a_list_of_cells_that_is_none_is_refused() -> None:
         with pytest.raises(InputError, match=why):
             opened(**how)
     with pytest.raises(InputError, match="needs a schema"):
-        wn.plan.interactive(60, n=10**5, epsilon=1, delta=1e-6, universe=[(1, 2)])
+        planned(60, n=10**5, epsilon=1, delta=1e-6, universe=[(1, 2)])
 
 
 def test_queries_in_minus_c_to_c_go_through_the_affine_map() -> None:
@@ -564,16 +560,16 @@ def test_queries_in_minus_c_to_c_go_through_the_affine_map() -> None:
     true = float(np.array(values, float)[0] @ HISTOGRAM / HISTOGRAM.sum())
     assert abs(answer.value - true) <= answer.error
     assert answer.error in (
-        pytest.approx(6 * session.plan.bound), pytest.approx(6 * session.plan.noise)
+        pytest.approx(6 * session.sizes.bound), pytest.approx(6 * session.sizes.rounds.noise)
     )  # fmt: skip
 
 
 def test_a_sampled_universe_follows_from_an_error() -> None:
     """Sampling costs half of alpha at most [PMW, Lemma V.2]; what cannot be sampled is refused."""
     asked = {"n": 10**7, "epsilon": 1, "delta": 1e-6, "max_queries": 10**5, "smoothness": 2e-9}
-    found = wn.plan.interactive(10**9, alpha=0.1, universe="alpha", **asked).session
-    assert found is not None and found.gamma == pytest.approx(0.05, rel=1e-3)
-    assert found.gamma <= 0.05 and found.domain == found.universe
+    found = planned(10**9, alpha=0.1, universe="alpha", **asked).expected
+    assert found.universe.gamma == pytest.approx(0.05, rel=1e-3)
+    assert found.universe.gamma <= 0.05 and found.universe.sampled
     wrong = [
         ({"universe": "alpha"}, "give both"),
         ({"universe": "all", "alpha": 0.1}, "choose one of: alpha"),
@@ -581,7 +577,7 @@ def test_a_sampled_universe_follows_from_an_error() -> None:
     ]
     for how, why in wrong:
         with pytest.raises(InputError, match=why):
-            wn.plan.interactive(10**9, **asked | how)
+            planned(10**9, **asked | how)
 
 
 def test_passes_end_when_one_is_quiet() -> None:
@@ -598,7 +594,7 @@ def test_passes_give_a_synthetic_table_that_answers_samples_and_saves(tmp_path) 
     session = opened(threshold=0.05, max_queries=10_000)
     result = session.synthesise(wn.marginals(2), passes=50)
     found = result.synthetic
-    assert found.total == session.plan.rows and result.released.guarantee == session.guarantee
+    assert found.total == session.sizes.rows and result.released.guarantee == session.guarantee
     assert found.answers() == pytest.approx([a.value for a in result.answers], abs=1e-9)
     assert len(next(iter(found.sample(7, seed=1).values()))) == 7
     found.save(tmp_path / "synthetic.json")
@@ -782,7 +778,7 @@ def test_bad_questions_are_refused_and_cost_no_round() -> None:
         ({"updates": 0}, "updates"),
         ({"updates": 3, "alpha": 0.2}, "not both"),
         ({"threshold": -1}, "threshold"),
-        ({"warm_start": 1}, "share"),
+        ({"warm_start": 1}, "not below 1"),
         ({"warm_start": "much"}, "choose one of|auto"),
         ({"calibration": "best"}, "calibration"),
         ({"calibration": "paper", "updates": 3}, "printed constants"),
@@ -804,9 +800,9 @@ def test_bad_parameters_are_refused_before_anything_is_charged(
 
 def test_only_sealed_tables_are_asked() -> None:
     with pytest.raises(InputError, match="read_table"):
-        wn.open_interactive([1, 2], epsilon=1, delta=1e-6)
+        asking([1, 2], epsilon=1, delta=1e-6)
     with pytest.raises(InputError, match="read_table"):
-        wn.resume_interactive([1, 2], "nowhere")
+        wn.resume([1, 2], "nowhere")
 
 
 def test_under_add_remove_a_public_number_of_rows_is_named() -> None:
@@ -818,11 +814,11 @@ def test_under_add_remove_a_public_number_of_rows_is_named() -> None:
 
 
 def test_more_rows_per_person_need_more_noise() -> None:
-    one = opened(rows=200_000, relation="add-remove", updates=50).plan
+    one = opened(rows=200_000, relation="add-remove", updates=50).sizes
     five = opened(
         rows=200_000, relation="add-remove", updates=50, table=table_of(rows_per_person=5)
-    ).plan
-    assert five.noise == pytest.approx(5 * one.noise, rel=0.01)
+    ).sizes
+    assert five.rounds.noise == pytest.approx(5 * one.rounds.noise, rel=0.01)
 
 
 def test_a_session_is_neither_copied_nor_shown() -> None:
@@ -878,10 +874,10 @@ def test_a_budget_can_be_used_up_by_one_session() -> None:
     assert zcdp_cost(session.receipt.event).delta <= Fraction(1, 10**7)
 
 
-def test_sessions_of_several_verbs_open_interactive_ones() -> None:
+def test_sessions_of_several_verbs_open_those_of_questions() -> None:
     session = wn.Session(table_of(), epsilon=1, delta=1e-6, delta_for_events=1e-7, seed=1)
     top = session.top_k("c", k=1, epsilon=0.1)
-    asked = session.interactive(epsilon=0.5, delta=5e-7, max_queries=100)
+    asked = session.ask(epsilon=0.5, delta=5e-7, max_queries=100)
     assert asked.ask(wn.where(a=1)).kind == "independent"  # better for a hundred questions
     assert session.budget.events == (top.receipt.event, asked.receipt.event)
 
@@ -903,8 +899,8 @@ def test_many_questions_at_once_are_those_one_by_one() -> None:
     for method in ("multiplicative-weights", "independent"):
         options = {"epsilon": 3.0, "delta": 1e-6, "max_queries": 50, "method": method, "seed": 5}
         with (
-            wn.open_interactive(table, **options) as single,
-            wn.open_interactive(table, **options) as together,
+            asking(table, **options) as single,
+            asking(table, **options) as together,
         ):
             assert [single.ask(each) for each in asked] == together.ask_many(asked)
             assert single.rounds == together.rounds
@@ -914,11 +910,11 @@ def test_fresh_answers_can_be_limited() -> None:
     table = wn.read_table(pd.DataFrame({"a": [0] * 3000}), schema={"a": {"codes": 8}})
     asked = [wn.where(a=i) for i in range(8)]
     options = {"epsilon": 8.0, "delta": 1e-6, "max_queries": 50, "seed": 5}
-    with wn.open_interactive(table, method="multiplicative-weights", **options) as weights:
+    with asking(table, method="multiplicative-weights", **options) as weights:
         kinds = [each.kind for each in weights.ask_many(asked, fresh=0)]
         assert kinds == ["unchecked"] * 8 and weights.rounds == 0
         assert sum(each.kind == "fresh" for each in weights.ask_many(asked, fresh=1)) == 1
-    with wn.open_interactive(table, method="independent", **options) as single:
+    with asking(table, method="independent", **options) as single:
         with pytest.raises(wn.SessionExhausted, match="3 fresh answers"):
             single.ask_many(asked, fresh=3)
         assert single.rounds == 0

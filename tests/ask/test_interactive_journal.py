@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import winnow as wn
+from reference.asking import opened as asking
 from reference.inside import Rows, group
 from winnow import BudgetExceeded, GrantError, InputError, Schema, Sealed, SealedTable
 from winnow.ask import state_files, warm_start
@@ -34,7 +35,7 @@ def table_of(seed: int = 8) -> SealedTable:
 
 def opened(path: Path, **options: Any) -> Any:
     options = {"epsilon": 1, "delta": 1e-6, "max_queries": 10**5, "threshold": 0.01} | options
-    return wn.open_interactive(table_of(), state=path, **options)
+    return asking(table_of(), state=path, **options)
 
 
 ASKED = wn.marginals(2).over(SCHEMA)
@@ -42,16 +43,14 @@ ASKED = wn.marginals(2).over(SCHEMA)
 
 def test_a_session_goes_on_where_it_was_closed(tmp_path: Path) -> None:
     path = tmp_path / "session"
-    alone = wn.open_interactive(
-        table_of(), epsilon=1, delta=1e-6, max_queries=10**5, threshold=0.01, seed=5
-    )
+    alone = asking(table_of(), epsilon=1, delta=1e-6, max_queries=10**5, threshold=0.01, seed=5)
     del alone
     session = opened(path)
     first = [session.ask(taken(ASKED, q)) for q in range(10)]
     rounds, updates = session.rounds, session.updates
     session.close()
-    again = wn.resume_interactive(table_of(), path)
-    assert (again.rounds, again.updates, again.plan) == (rounds, updates, session.plan)
+    again = wn.resume(table_of(), path)
+    assert (again.rounds, again.updates, again.sizes) == (rounds, updates, session.sizes)
     assert again.receipt == session.receipt and again.guarantee == session.guarantee
     for query, answer in enumerate(first):
         if answer.kind == "fresh":
@@ -66,7 +65,7 @@ def test_a_resumed_session_gives_the_answers_of_one_that_was_never_closed(tmp_pa
     expected = whole.ask_all(ASKED)
     found = [halves.ask(taken(ASKED, q)) for q in range(20)]
     halves.close()
-    halves = wn.resume_interactive(table_of(), tmp_path / "two")
+    halves = wn.resume(table_of(), tmp_path / "two")
     found += [halves.ask(taken(ASKED, q)) for q in range(20, ASKED.size)]
     assert found == expected
     assert halves.state()["rounds"] == whole.state()["rounds"] == whole.rounds
@@ -76,7 +75,7 @@ def test_after_a_crash_no_place_on_the_tape_is_used_again(tmp_path: Path) -> Non
     session = opened(tmp_path / "session")
     numbers = [session.ask(taken(ASKED, q)).number for q in range(5)]
     os.close(session._journal._handle)  # as if the process had died here
-    again = wn.resume_interactive(table_of(), tmp_path / "session")
+    again = wn.resume(table_of(), tmp_path / "session")
     assert again.rounds == RESERVED > max(numbers)
     assert again.ask(wn.where(c=1, b=2, a=3)).number == RESERVED
 
@@ -86,17 +85,17 @@ def test_a_prior_is_drawn_once(tmp_path: Path, ways: int, monkeypatch: Any) -> N
     if ways == 1:
         monkeypatch.setattr(warm_start, "_MOST_WORK", 1)
     session = opened(tmp_path / "session", warm_start=0.2)
-    assert session.plan.prior_ways == ways
+    assert session.sizes.start.ways == ways
     before = session._state.weights()
     session.close()
-    again = wn.resume_interactive(table_of(), tmp_path / "session")
+    again = wn.resume(table_of(), tmp_path / "session")
     assert (again._state.weights() == before).all()
     again.close()
     lines = (tmp_path / "session").read_bytes().splitlines(keepends=True)
     kept = [line for line in lines if b'"prior"' not in line]
     assert len(kept) == len(lines) - 1
     (tmp_path / "session").write_bytes(b"".join(kept))  # a crash before it was written
-    third = wn.resume_interactive(table_of(), tmp_path / "session")
+    third = wn.resume(table_of(), tmp_path / "session")
     assert (third._state.weights() == before).all()
 
 
@@ -108,11 +107,11 @@ def test_a_line_that_was_cut_off_was_never_acted_on(tmp_path: Path) -> None:
     session.close()
     with path.open("ab") as file:
         file.write(b'{"update":99,"question":{"cod')
-    again = wn.resume_interactive(table_of(), path)
+    again = wn.resume(table_of(), path)
     assert again.updates == updates
     again.close()
     assert path.read_bytes().endswith(b"\n")
-    wn.resume_interactive(table_of(), path).close()
+    wn.resume(table_of(), path).close()
 
 
 def test_both_files_are_for_their_owner_only(tmp_path: Path) -> None:
@@ -130,39 +129,39 @@ def test_both_files_are_for_their_owner_only(tmp_path: Path) -> None:
 def test_one_process_at_a_time(tmp_path: Path) -> None:
     session = opened(tmp_path / "session")
     with pytest.raises(InputError, match="open in another process"):
-        wn.resume_interactive(table_of(), tmp_path / "session")
+        wn.resume(table_of(), tmp_path / "session")
     session.close()
-    wn.resume_interactive(table_of(), tmp_path / "session").close()
+    wn.resume(table_of(), tmp_path / "session").close()
 
 
 def test_other_data_other_keys_and_other_files_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "session"
     opened(path).close()
     with pytest.raises(InputError, match="other data"):
-        wn.resume_interactive(table_of(9), path)
+        wn.resume(table_of(9), path)
     with pytest.raises(InputError, match="exists already"):
         opened(path)
     with pytest.raises(InputError, match="cannot be opened"):
-        wn.resume_interactive(table_of(), tmp_path / "missing")
+        wn.resume(table_of(), tmp_path / "missing")
     with pytest.raises(InputError, match="cannot be written"):
         opened(tmp_path / "no" / "folder")
     text = path.read_text()
     path.write_text(text.replace('"updates":', '"updates": 9', 1))
     with pytest.raises(InputError, match="first line"):
-        wn.resume_interactive(table_of(), path)
-    path.write_text(text.replace('"winnow-interactive":2', '"winnow-interactive":9', 1))
+        wn.resume(table_of(), path)
+    path.write_text(text.replace('"winnow-interactive":3', '"winnow-interactive":9', 1))
     with pytest.raises(InputError, match="version 9"):
-        wn.resume_interactive(table_of(), path)
+        wn.resume(table_of(), path)
     path.write_text("nonsense\n")
     with pytest.raises(InputError, match="not the state"):
-        wn.resume_interactive(table_of(), path)
+        wn.resume(table_of(), path)
     path.write_text(text)
     (tmp_path / "session.key").write_text("00\n")
     with pytest.raises(InputError, match="64 bytes"):
-        wn.resume_interactive(table_of(), path)
+        wn.resume(table_of(), path)
     (tmp_path / "session.key").unlink()
     with pytest.raises(InputError, match="cannot be read"):
-        wn.resume_interactive(table_of(), path)
+        wn.resume(table_of(), path)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +185,7 @@ def test_a_file_that_is_no_state_is_refused_and_stays_as_it_is(
     if with_key:
         state_files.write_key(tmp_path / "people.csv.key", bytes(64))
     with pytest.raises(InputError) as caught:
-        wn.resume_interactive(table_of(), path)
+        wn.resume(table_of(), path)
     assert path.read_bytes() == content
     assert "emove" not in str(caught.value) and "please report" not in str(caught.value)
     if not content.startswith(SESSION):
@@ -199,7 +198,7 @@ def test_a_state_of_other_data_keeps_its_cut_line(tmp_path: Path) -> None:
     content = path.read_bytes() + b'{"update":9'
     path.write_bytes(content)
     with pytest.raises(InputError, match="other data"):
-        wn.resume_interactive(table_of(9), path)
+        wn.resume(table_of(9), path)
     assert path.read_bytes() == content
 
 
@@ -208,7 +207,7 @@ def test_a_first_line_that_was_cut_off_was_never_charged(tmp_path: Path) -> None
     for content in (b"", SESSION[:5], SESSION + b'2,"session":"ab'):
         path.write_bytes(content)
         with pytest.raises(InputError, match="nothing was spent"):
-            wn.resume_interactive(table_of(), path)
+            wn.resume(table_of(), path)
         assert path.read_bytes() == content
 
 
@@ -226,7 +225,7 @@ def test_a_session_that_was_never_charged_is_not_resumed(tmp_path: Path) -> None
     lines = path.read_text().splitlines(keepends=True)
     path.write_text(lines[0])
     with pytest.raises(InputError, match="nothing was spent"):
-        wn.resume_interactive(table_of(), path)
+        wn.resume(table_of(), path)
 
 
 def test_a_refused_charge_leaves_no_files(tmp_path: Path) -> None:
@@ -273,7 +272,7 @@ def test_what_cannot_be_written_down_is_not_shown(
     with pytest.raises(GrantError, match="go on from its state file"):
         session.ask(wn.where(c=[0, 3], b=1, a=2))
     os.close(session._journal._handle)
-    again = wn.resume_interactive(table_of(), tmp_path / "session")
+    again = wn.resume(table_of(), tmp_path / "session")
     assert again.updates == updates + 1 and again.rounds == RESERVED
 
 
@@ -284,7 +283,7 @@ def test_questions_are_kept_as_they_were_asked(tmp_path: Path) -> None:
     answers = [session.ask(q) for q in asked]
     assert [a.kind for a in answers] == ["fresh", "fresh"]
     session.close()
-    again = wn.resume_interactive(table_of(), tmp_path / "session")
+    again = wn.resume(table_of(), tmp_path / "session")
     for question, answer in zip(asked, answers, strict=True):
         assert again.ask(question).value == answer.value
         assert question_of(SCHEMA, question).key in again._measured
@@ -312,7 +311,7 @@ def test_a_crossing_whose_record_does_not_fit_on_the_disk_still_counts(
         except (LedgerError, BudgetExceeded):
             told += 1
             session.close()
-            session = wn.resume_interactive(table_of(), tmp_path / "s")
+            session = wn.resume(table_of(), tmp_path / "s")
     assert told == 3 and session.exhausted and session.updates == 3
 
 
@@ -341,7 +340,7 @@ def test_closing_waits_for_the_answer_that_is_being_drawn(tmp_path: Path) -> Non
     session.close()
     go.set()
     thread.join()
-    again = wn.resume_interactive(table_of(), tmp_path / "s")
+    again = wn.resume(table_of(), tmp_path / "s")
     used = {first.number, *(a.number for a in out)}
     assert again.ask(taken(ASKED, 2)).number not in used
     again.close()
@@ -369,7 +368,7 @@ def test_questions_asked_together_have_the_answers_of_one_by_one(tmp_path: Path)
     assert many.ask_many(QUESTIONS) == expected
     assert {"fresh", "hypothesis"} == {answer.kind for answer in expected}
     many.close()
-    again = wn.resume_interactive(table_of(), tmp_path / "many")
+    again = wn.resume(table_of(), tmp_path / "many")
     assert again.updates == one.updates
     fresh = [place for place, answer in enumerate(expected) if answer.kind == "fresh"]
     repeated = again.ask_many([QUESTIONS[place] for place in fresh])
@@ -416,7 +415,7 @@ def test_together_nothing_is_shown_that_is_not_on_the_disk(
         with pytest.raises(GrantError, match="could not be written"):
             session.ask(question)
     os.close(session._journal._handle)
-    again = wn.resume_interactive(table_of(), tmp_path / "session")
+    again = wn.resume(table_of(), tmp_path / "session")
     assert again.updates >= before + 1
 
 
@@ -439,4 +438,4 @@ def test_an_interruption_between_questions_writes_down_what_was_released(
     released = session.updates
     assert released > 2
     session.close()
-    assert wn.resume_interactive(table_of(), tmp_path / "session").updates == released
+    assert wn.resume(table_of(), tmp_path / "session").updates == released

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import winnow as wn
+from reference.asking import asked as asked_of
 from reference.inside import Rows, discrete_gaussian_array, discrete_laplace_array, group
 from winnow import Schema, Sealed, SealedTable
 from winnow.ask.journal import Journal
@@ -53,7 +54,7 @@ def killed(path: Path, seed: int, after: float) -> Shown:
     if child == 0:
         try:
             os.close(read)
-            session = wn.resume_interactive(table_of(), path)
+            session = wn.resume(table_of(), path)
             os.write(write, b"ready\n")
             for asked in np.random.default_rng(seed).integers(0, 3255, 3000).tolist():
                 answer = session.ask(question(asked))
@@ -87,7 +88,9 @@ def all_killed(folder: Path, **options: Any) -> tuple[Any, Shown]:
         table_of(), epsilon=1, delta=1e-6, delta_for_events=1e-7,
         ledger=folder / "ledger.db", dataset="people",
     ) as steward:  # fmt: skip
-        session = steward.interactive(epsilon=1, delta=1e-6, state=folder / "session", **options)
+        session = steward.ask(
+            **asked_of(epsilon=1, delta=1e-6, state=folder / "session", **options)
+        )
         session.close()
     random = np.random.default_rng(11)
     shown: Shown = []
@@ -103,7 +106,7 @@ def check_the_ledger(folder: Path, session: Any) -> Any:
     ledger = Ledger.open(folder / "ledger.db")
     assert ledger.verify(head=session.receipt.ledger).ok
     assert [d.charges for d in ledger.datasets()] == [1]
-    resumed = wn.resume_interactive(table_of(), folder / "session")
+    resumed = wn.resume(table_of(), folder / "session")
     assert resumed.receipt == session.receipt
     return resumed
 
@@ -117,7 +120,7 @@ def test_whatever_is_killed_when_nothing_is_lost_or_answered_twice(tmp_path: Pat
     released = {number: (q.key, count) for number, q, count in journal.updates(SCHEMA)}
     fresh = [entry for entry in shown if entry[1] == "fresh"]
     assert fresh and {number for number, *_ in fresh} <= set(released)
-    noise = noise_of_releases(journal, 1 / Fraction(repr(session.plan.epsilon)))
+    noise = noise_of_releases(journal, 1 / Fraction(repr(session.sizes.rounds.epsilon)))
     for number, _, asked, rounded in fresh:
         count = true_count(asked) + noise[number]
         assert released[number] == (question(asked).key, count)
@@ -152,7 +155,7 @@ def test_independent_answers_stay_the_same_whatever_is_killed_when(tmp_path: Pat
     asked = [query for _, _, query, _ in shown]
     assert len(set(asked)) == len(asked), "a question counted twice"
     for number, _, query, rounded in shown:
-        variance = session.plan.mechanism.variance(1)
+        variance = session.sizes.mechanism.variance(1)
         own = tape.child(f"{question(query).key.hex()} 1 {variance}")
         noise = int(discrete_gaussian_array(own, 1, variance)[0])
         assert kept[number] == (question(query).key, true_count(query) + noise)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import winnow as wn
+from reference.asking import opened as asking
 from reference.inside import Rows, group
 from reference.running import paid_key
 from winnow import GrantError, InputError, Schema, Sealed, SealedTable
@@ -48,7 +49,7 @@ def account(folder: Path, name: str = "people") -> RecordedBudget:
 def opened(path: Path, method: str = METHODS[0], **options: Any) -> Any:
     """A session in which every question has a fresh answer."""
     sizing = {"threshold": 1e-6, "updates": 40} if method == METHODS[0] else {}
-    return wn.open_interactive(
+    return asking(
         table_of(), epsilon=1, delta=1e-6, max_queries=100, method=method, state=path,
         **sizing, **options,
     )  # fmt: skip
@@ -73,7 +74,7 @@ def test_an_old_state_file_put_back_uses_no_noise_twice(tmp_path: Path) -> None:
     old = copied(path)
 
     def noise_of_the_fourth(value: Any) -> tuple[int, ...]:
-        again = wn.resume_interactive(table_of(), path)
+        again = wn.resume(table_of(), path)
         answer = again.ask(value)
         assert answer.number == 3
         found = again._rounds._noise[1][1][:64].tolist()
@@ -93,7 +94,7 @@ def test_a_seeded_session_stays_repeatable(tmp_path: Path) -> None:
     old = copied(path)
     answers = []
     for _ in range(2):
-        with wn.resume_interactive(table_of(), path) as again:
+        with wn.resume(table_of(), path) as again:
             answers.append(again.ask(wn.where(a=3)).value)
         put_back(old)
     assert answers[0] == answers[1]
@@ -120,13 +121,13 @@ def test_with_a_ledger_an_old_state_file_is_refused(
     put_back(old)
     if not clean and method == "independent":
         # within a block of answers, which the ledger counts as given whatever happens
-        with wn.resume_interactive(table_of(), path) as again:
+        with wn.resume(table_of(), path) as again:
             assert again.rounds > used and again.ask(wn.where(a=2, b=1)).value == said
         return
     with pytest.raises(LedgerError, match="older than what the ledger knows"):
-        wn.resume_interactive(table_of(), path)
+        wn.resume(table_of(), path)
     put_back(latest)
-    with wn.resume_interactive(table_of(), path) as again:
+    with wn.resume(table_of(), path) as again:
         assert again.ask(wn.where(a=2, b=1)).value == said
     assert Ledger.open(tmp_path / "ledger.db").verify().ok
     assert [d.charges for d in Ledger.open(tmp_path / "ledger.db").datasets()] == [1]
@@ -138,10 +139,10 @@ def test_a_copy_from_before_the_last_opening_is_refused_even_without_answers(
     path = tmp_path / "session"
     opened(path, budget=account(tmp_path)).close()
     old = copied(path)
-    wn.resume_interactive(table_of(), path).close()
+    wn.resume(table_of(), path).close()
     put_back(old)
     with pytest.raises(LedgerError, match="older"):
-        wn.resume_interactive(table_of(), path)
+        wn.resume(table_of(), path)
 
 
 def test_an_answer_that_the_ledger_cannot_be_told_of_is_not_shown_and_counts(
@@ -163,7 +164,7 @@ def test_an_answer_that_the_ledger_cannot_be_told_of_is_not_shown_and_counts(
     with pytest.raises(GrantError, match="go on from its state file"):
         session.ask(wn.where(a=1))
     session.close()
-    with wn.resume_interactive(table_of(), path) as again:
+    with wn.resume(table_of(), path) as again:
         assert again.updates == 2, "the one in the file, and one for the unclean end"
         assert again.ask(wn.where(a=0)).number is None
 
@@ -174,7 +175,7 @@ def test_a_line_that_did_not_fit_leaves_no_hole_behind(
     """Found in review: after a resumption the next line came behind zero bytes."""
     path = tmp_path / "session"
     opened(path).close()
-    session = wn.resume_interactive(table_of(), path)
+    session = wn.resume(table_of(), path)
     write = os.write
 
     def half(handle: int, content: bytes) -> int:
@@ -188,7 +189,7 @@ def test_a_line_that_did_not_fit_leaves_no_hole_behind(
     assert session.ask(wn.where(a=0)).number == 0
     session.close()
     assert b"\0" not in path.read_bytes()
-    wn.resume_interactive(table_of(), path).close()
+    wn.resume(table_of(), path).close()
 
 
 def test_an_edited_line_is_refused_with_a_ledger(tmp_path: Path) -> None:
@@ -199,7 +200,7 @@ def test_an_edited_line_is_refused_with_a_ledger(tmp_path: Path) -> None:
     text = path.read_text()
     path.write_text(text.replace('"update":0', '"update":7'))
     with pytest.raises(LedgerError, match="was edited"):
-        wn.resume_interactive(table_of(), path)
+        wn.resume(table_of(), path)
 
 
 def test_an_old_ledger_put_back_is_refused(tmp_path: Path) -> None:
@@ -209,7 +210,7 @@ def test_an_old_ledger_put_back_is_refused(tmp_path: Path) -> None:
     opened(path, budget=budget).close()
     shutil.copy(tmp_path / "old.db", tmp_path / "ledger.db")
     with pytest.raises(LedgerError, match="does not have the charge"):
-        wn.resume_interactive(table_of(), path)
+        wn.resume(table_of(), path)
 
 
 def test_a_session_finds_its_ledger_again_or_asks_for_it(tmp_path: Path) -> None:
@@ -220,14 +221,14 @@ def test_a_session_finds_its_ledger_again_or_asks_for_it(tmp_path: Path) -> None
     for name in ("ledger.db", "ledger.db.key"):
         shutil.move(tmp_path / name, moved / name)
     with pytest.raises(InputError, match="there is no ledger"):
-        wn.resume_interactive(table_of(), path)
-    wn.resume_interactive(table_of(), path, ledger=moved / "ledger.db").close()
+        wn.resume(table_of(), path)
+    wn.resume(table_of(), path, ledger=moved / "ledger.db").close()
     account(tmp_path)
     with pytest.raises(InputError, match="another ledger"):
-        wn.resume_interactive(table_of(), path, ledger=tmp_path / "ledger.db")
+        wn.resume(table_of(), path, ledger=tmp_path / "ledger.db")
     opened(tmp_path / "free").close()
     with pytest.raises(InputError, match="without a ledger"):
-        wn.resume_interactive(table_of(), tmp_path / "free", ledger=moved / "ledger.db")
+        wn.resume(table_of(), tmp_path / "free", ledger=moved / "ledger.db")
 
 
 @pytest.mark.parametrize("kept", [True, False])
@@ -267,7 +268,7 @@ def test_killed_right_after_the_charge_a_session_goes_on_without_a_second_one(
     assert [d.charges for d in ledger.datasets()] == [1]
     with pytest.raises(InputError, match="exists already"):
         opened(tmp_path / "session", budget=account(tmp_path))
-    session = wn.resume_interactive(table_of(), tmp_path / "session")
+    session = wn.resume(table_of(), tmp_path / "session")
     assert session.ask(wn.where(a=1)).number == 0
     assert ledger.verify(head=session.receipt.ledger).ok
     session.close()
@@ -288,7 +289,7 @@ def test_killed_right_before_the_charge_nothing_was_spent(
     assert not budget.events
     for _ in range(2):  # the second time: killed before a line was written
         with pytest.raises(InputError, match="nothing was spent"):
-            wn.resume_interactive(table_of(), tmp_path / "session")
+            wn.resume(table_of(), tmp_path / "session")
         (tmp_path / "session").write_bytes(b"")
 
 
@@ -341,7 +342,7 @@ def test_a_fork_that_closes_a_session_leaves_its_parents_file_and_ledger_alone(
     assert (path.read_bytes(), len(list(budget.ledger.entries("people")))) == before
     session.ask(wn.where(a=1))
     session.close()
-    again = wn.resume_interactive(table_of(), path)
+    again = wn.resume(table_of(), path)
     assert again.rounds == 2
     again.close()
 
@@ -367,9 +368,9 @@ def test_a_crossing_that_was_lost_is_not_forgotten_with_an_older_copy(
     latest = copied(path)
     put_back(old)
     with pytest.raises(LedgerError, match="older than what the ledger knows"):
-        wn.resume_interactive(table_of(), path)
+        wn.resume(table_of(), path)
     put_back(latest)
-    again = wn.resume_interactive(table_of(), path)
+    again = wn.resume(table_of(), path)
     assert again._rounds.left == 39
     again.close()
 
@@ -404,7 +405,7 @@ def test_a_session_is_not_opened_on_the_charge_of_something_else(
     name = json.loads(path.read_text().splitlines()[0])["session"]
     budget.charge(Gaussian(1000, "substitution"), session=name)
     with pytest.raises(LedgerError, match="something else"):
-        wn.resume_interactive(table_of(), path)
+        wn.resume(table_of(), path)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -418,7 +419,7 @@ def test_a_lock_that_was_removed_is_a_lock_that_was_lost(tmp_path: Path, method:
     copy = tmp_path / "copy"
     for file, content in copied(path).items():
         file.with_name(file.name.replace("session", "copy")).write_bytes(content)
-    other = wn.resume_interactive(table_of(), copy)
+    other = wn.resume(table_of(), copy)
     every = wn.marginals(2)  # more than are told to the ledger together
     with pytest.raises(LedgerError, match="lock on the dataset was lost"):
         session.ask_all(every)
@@ -433,6 +434,6 @@ def test_a_ledger_may_be_renamed(tmp_path: Path) -> None:
     opened(path, METHODS[1], budget=budget).close()
     for file in list(tmp_path.glob("ledger.db*")):
         file.rename(file.with_name(file.name.replace("ledger.db", "moved.db")))
-    again = wn.resume_interactive(table_of(), path, ledger=tmp_path / "moved.db")
+    again = wn.resume(table_of(), path, ledger=tmp_path / "moved.db")
     assert again.ask(wn.where(a=0)).kind == "independent"
     again.close()

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 import winnow as wn
-from winnow.ask.constants import InteractivePlan
-from winnow.ask.independent_plan import IndependentPlan
+from reference.asking import opened as asking
+from reference.asking import planned
 
 SHAPES = {"wide": (12, 10, 6, 2), "binary": (2,) * 10, "threes": (3,) * 6}
 
@@ -31,9 +31,7 @@ def mean_error(frame: pd.DataFrame, shape: tuple[int, ...], method: str, k: int)
     """What 200 random questions about three columns err by, and what the plan expects."""
     schema = {f"c{place}": size for place, size in enumerate(shape)}
     table = wn.read_table(frame, schema=schema)
-    session = wn.open_interactive(
-        table, epsilon=1.0, delta=1e-6, method=method, max_queries=k, seed=1
-    )
+    session = asking(table, epsilon=1.0, delta=1e-6, method=method, max_queries=k, seed=1)
     rng, errors = np.random.default_rng(3), []
     for _ in range(200):
         asked, held = {}, np.ones(len(frame), bool)
@@ -43,7 +41,7 @@ def mean_error(frame: pd.DataFrame, shape: tuple[int, ...], method: str, k: int)
             asked[f"c{place}"] = codes.tolist()
             held &= np.isin(frame[f"c{place}"], codes)
         errors.append(abs(session.ask(wn.where(**asked)).value - held.mean()))
-    return float(np.mean(errors)), session.plan.typical, session.method
+    return float(np.mean(errors)), session.sizes.typical, session.method
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
@@ -55,42 +53,32 @@ def test_the_recommended_method_is_near_the_better_one(shape: tuple[int, ...], k
         for method in ("multiplicative-weights", "independent")
     }
     schema = {f"c{place}": size for place, size in enumerate(shape)}
-    plan = wn.plan.interactive(schema, n=20_000, epsilon=1.0, delta=1e-6, max_queries=k)
-    taken = both[plan.recommended_method][0]
+    plan = planned(schema, n=20_000, epsilon=1.0, delta=1e-6, max_queries=k)
+    taken = both[plan.method][0]
     assert taken <= 1.15 * min(error for error, _, _ in both.values())
     for error, expected, _ in both.values():
         assert 0.4 <= error / expected <= 1.5
-    assert mean_error(frame, shape, "recommended", k)[2] == plan.recommended_method
+    assert mean_error(frame, shape, "auto", k)[2] == plan.method
 
 
 def test_five_thousand_questions_are_not_answered_with_independent_noise() -> None:
     """Independent noise errs four times as much; its bound is smaller than what is usual there."""
     frame = mixed(SHAPES["wide"], 20_000)
-    error, _, method = mean_error(frame, SHAPES["wide"], "recommended", 5_000)
+    error, _, method = mean_error(frame, SHAPES["wide"], "auto", 5_000)
     single, _, _ = mean_error(frame, SHAPES["wide"], "independent", 5_000)
     assert method == "multiplicative-weights" and error < 0.4 * single
 
 
 def test_errors_of_one_kind_are_compared_and_shown() -> None:
-    few = wn.plan.interactive({"a": 5, "b": 4}, n=1_000, epsilon=1, delta=1e-6, max_queries=10)
-    assert few.recommended_method == "independent"
-    assert few.independent_typical == pytest.approx(0.798 * few.independent_deviation, rel=1e-3)
-    document = few.to_dict()
-    assert document["independent_typical"] < document["interactive_typical"] <= 1
+    few = planned({"a": 5, "b": 4}, n=1_000, epsilon=1, delta=1e-6, max_queries=10)
+    weights, single = few.compared
+    assert few.method == "independent" and few.error == single.error
+    assert single.error == pytest.approx(0.798 * single.deviation, rel=1e-3)
+    assert single.error < weights.error <= 1
     assert "mean error" in str(few)
 
 
 def test_a_method_without_a_bound_below_all_rows_is_not_taken() -> None:
-    found = wn.plan.interactive(
-        {"a": 2, "b": 2, "c": 2}, n=900, epsilon=1.0, delta=1e-6, max_queries=10**6
-    )
-    assert found.independent_bound >= 1
-    assert found.recommended_method in ("multiplicative-weights", "none")
-
-
-def test_plans_remember_what_they_expect() -> None:
-    schema = {"a": 6, "b": 5, "c": 4}
-    found = wn.plan.interactive(schema, n=30_000, epsilon=1, delta=1e-6, max_queries=5_000)
-    assert InteractivePlan.from_dict(found.session.to_dict()).typical == found.session.typical
-    single = IndependentPlan.from_dict(found.independent.to_dict())
-    assert single.typical == found.independent_typical
+    found = planned({"a": 2, "b": 2, "c": 2}, n=900, epsilon=1.0, delta=1e-6, max_queries=10**6)
+    assert found.compared[1].bound >= 1
+    assert found.method == "multiplicative-weights"

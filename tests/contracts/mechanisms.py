@@ -29,7 +29,7 @@ from winnow import (
 from winnow.answers.mechanism import MeasureLinear
 from winnow.answers.strategies import MatrixStrategy, QueriesStrategy, ToeplitzStrategy
 from winnow.ask.independent_answers import IndependentAnswers
-from winnow.ask.mechanism import MultiplicativeWeights
+from winnow.ask.mechanism import WeightsRounds
 from winnow.ask.questions import Question
 from winnow.core.run import redeem
 from winnow.inner_product.rounds import IndexedRounds, RepeatedSelection
@@ -327,8 +327,8 @@ def _sessions() -> Iterator[Subject]:
         run.prior()
         return OpenedRun(run, receipt, key)
 
-    made = MultiplicativeWeights(2, 1, 12, prior_multiplier=2)
-    quiet = MultiplicativeWeights(2, Fraction(1, HUGE), 12)
+    made = WeightsRounds(2, 1, 12, prior_multiplier=2)
+    quiet = WeightsRounds(2, Fraction(1, HUGE), 12)
     yield Subject("interactive, multiplicative weights", made, table, asked,
                   ((quiet, table()),), state=lambda opened: opened.run)  # fmt: skip
 

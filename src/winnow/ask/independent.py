@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from winnow.ask.independent_answers import OpenAnswers
-from winnow.ask.independent_plan import IndependentPlan
 from winnow.ask.journal import Journal
 from winnow.ask.open_session import INDEPENDENT, Answer, OpenSession, answer_of
 from winnow.ask.questions import Question, question_of, questions_of, taken
+from winnow.ask.sizes import IndependentSizes
 from winnow.core.released import Receipt
 from winnow.core.schema import Schema
 from winnow.errors import ParameterError, SessionExhausted
 from winnow.foreign import guarded
 from winnow.privacy.ledger.locks import Hold
 
+if TYPE_CHECKING:
+    from winnow.ask.plan import AskPlan
+
 _TOGETHER = 1024
 """So many answers of ``ask_all`` are written to the disk together."""
 
 
-class Independent(OpenSession[IndependentPlan]):
+class IndependentSession(OpenSession[IndependentSizes]):
     """An open session with independent noise: ``ask`` until it is ``exhausted``.
 
     One session is one charge for a fixed number of questions, made when it was opened. A question
@@ -29,21 +32,23 @@ class Independent(OpenSession[IndependentPlan]):
 
     def __init__(
         self,
-        plan: IndependentPlan,
+        plan: AskPlan,
         schema: Schema,
         answers: OpenAnswers,
         receipt: Receipt,
         journal: Journal | None = None,
         hold: Hold | None = None,
     ) -> None:
-        super().__init__(plan, schema, receipt, journal, hold)
+        sizes = plan.expected
+        assert isinstance(sizes, IndependentSizes)
+        super().__init__(plan, sizes, schema, receipt, journal, hold)
         self._answers = answers
         self._said: dict[bytes, int] = {}
 
     @property
     def method(self) -> str:
         """How it answers."""
-        return "independent"
+        return self.plan.method
 
     @property
     def status(self) -> str:
@@ -111,7 +116,7 @@ class Independent(OpenSession[IndependentPlan]):
         if len(new) > self._answers.left:
             raise SessionExhausted(
                 f"{len(new):,} new questions, and {self._answers.left:,} of the "
-                f"{self.plan.max_queries:,} that were paid for are left; questions that were "
+                f"{self.sizes.max_queries:,} that were paid for are left; questions that were "
                 "answered before can be asked again"
             )
         return list(new.values())
@@ -127,9 +132,9 @@ class Independent(OpenSession[IndependentPlan]):
             return [self._answer(q, numbers.pop(q.key, None)) for q in questions]
 
     def _answer(self, question: Question, number: int | None) -> Answer:
-        unit = self.plan.rows * question.grid
+        unit = self.sizes.rows * question.grid
         fraction = min(1.0, max(0.0, self._said[question.key] / unit))
-        return answer_of(self.plan, question, fraction, INDEPENDENT, self.plan.bound, number)
+        return answer_of(self.sizes, question, fraction, INDEPENDENT, self.sizes.bound, number)
 
     def replay(self, updates: Iterable[tuple[int, Question, int]]) -> None:
         """Remember what was answered before."""
@@ -139,7 +144,7 @@ class Independent(OpenSession[IndependentPlan]):
     @guarded
     def state(self) -> dict[str, Any]:
         """The public state as plain data."""
-        return {"plan": self.plan.to_dict(), "status": self.status, "rounds": self.rounds}
+        return {"sizes": self.sizes.to_dict(), "status": self.status, "rounds": self.rounds}
 
     def _write_end(self, journal: Journal) -> None:
         journal.close(self.rounds, self.rounds)
@@ -147,5 +152,5 @@ class Independent(OpenSession[IndependentPlan]):
     def __repr__(self) -> str:
         return (
             f"<session with independent noise, {self.status}: {self.rounds:,} of "
-            f"{self.plan.max_queries:,} questions>"
+            f"{self.sizes.max_queries:,} questions>"
         )

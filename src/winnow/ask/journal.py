@@ -45,7 +45,9 @@ from winnow.privacy import Event
 from winnow.privacy.ledger import RecordedSession, SessionMark
 from winnow.read.crossing import SealedTable, fingerprint
 
-VERSION = 2
+VERSION = 3
+_READ = (2, VERSION)
+"""Of version 2 only the plan was written in another way (``ask.written``)."""
 _LONGEST = -(10**30)
 """No noisy count takes more digits."""
 
@@ -326,10 +328,10 @@ class Journal:
         ):
             self._take(lines, [json.loads(line) for line in lines])
             version = self.header["winnow-interactive"]
-        if version != VERSION:
+        if version not in _READ:
             raise DataError(
                 f"the state {self._path} has the version {version!r} and this library knows "
-                f"{VERSION}; use the library that wrote it"
+                f"{_READ[0]} to {VERSION}; use the library that wrote it"
             )
 
     def _check(self, table: SealedTable) -> None:

@@ -68,7 +68,7 @@ class Keeper(Protocol):
 
 
 @dataclass(frozen=True)
-class MultiplicativeWeights:
+class WeightsRounds:
     """Rounds that compare a noisy count with a public guess, until `updates` were far off.
 
     Round t takes a question with whole values 0 .. g on the rows, adds discrete Laplace noise
@@ -183,7 +183,7 @@ class OpenRounds:
 
     def __init__(
         self,
-        mechanism: MultiplicativeWeights,
+        mechanism: WeightsRounds,
         table: SealedTable,
         key: Key,
         keeper: Keeper | None,

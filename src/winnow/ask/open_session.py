@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import RLock
-from typing import Any, Generic, NoReturn, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar
 
-from winnow.ask.constants import InteractivePlan
-from winnow.ask.independent_plan import IndependentPlan
 from winnow.ask.journal import Journal
 from winnow.ask.questions import Question
+from winnow.ask.sizes import Sizes
 from winnow.core.padding import SPARE, Padding, PadTo, checked
 from winnow.core.released import Receipt
 from winnow.core.schema import Schema
@@ -21,21 +20,27 @@ from winnow.foreign import guarded
 from winnow.privacy import Guarantee
 from winnow.privacy.ledger.locks import Hold
 
-P = TypeVar("P", bound=IndependentPlan | InteractivePlan)
+if TYPE_CHECKING:
+    from winnow.ask.plan import AskPlan
+
+S = TypeVar("S", bound=Sizes)
 
 
-class OpenSession(ABC, Generic[P]):
+class OpenSession(ABC, Generic[S]):
     """An open session. It is neither copied nor pickled, and threads that share it take turns."""
 
     def __init__(
         self,
-        plan: P,
+        plan: AskPlan,
+        sizes: S,
         schema: Schema,
         receipt: Receipt,
         journal: Journal | None,
         hold: Hold | None,
     ) -> None:
-        self.plan: P = plan
+        self.plan = plan
+        self.sizes = sizes
+        """Its public constants."""
         self.schema = schema
         self.receipt = receipt
         self._journal, self._hold = journal, hold
@@ -57,7 +62,7 @@ class OpenSession(ABC, Generic[P]):
         if pad_to is not None and not isinstance(pad_to, str):
             pad_to *= max(1, questions)
         padding = Padding(pad_to)
-        with padding.held(lambda: max(1, questions) * question_seconds(self.schema.cells)):
+        with padding.held(lambda: max(1, questions) * SPARE * self.plan.seconds):
             yield
         self.late += padding.late
 
@@ -138,24 +143,8 @@ class Answer:
         return f"{self.value:.4g} ({self.kind}, {off}): {self.question}"
 
 
-class Sized(Protocol):
-    """What an answer needs to know of its session's plan."""
-
-    @property
-    def rows(self) -> int:
-        """The public number of rows."""
-
-    @property
-    def beta(self) -> float:
-        """The chance that a bound of the session fails."""
-
-    @property
-    def adaptive(self) -> bool:
-        """Whether bounds hold for questions that depend on earlier answers."""
-
-
 def answer_of(
-    plan: Sized,
+    sizes: Sizes,
     question: Question,
     fraction: float,
     kind: str,
@@ -167,15 +156,15 @@ def answer_of(
     return Answer(
         question.label,
         value,
-        value * plan.rows,
+        value * sizes.rows,
         kind,
         None if error is None else error * question.stretch,
-        1 - plan.beta,
-        plan.adaptive,
+        1 - sizes.beta,
+        sizes.adaptive,
         number,
     )
 
 
-def question_seconds(cells: int) -> float:
+def answer_seconds(cells: int) -> float:
     """The public time of an answer; a domain that is not listed counts as 2^27 cells."""
-    return SPARE * (0.01 + 3e-8 * min(cells, 1 << 27))
+    return 0.01 + 3e-8 * min(cells, 1 << 27)

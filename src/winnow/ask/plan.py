@@ -1,233 +1,295 @@
-"""Ask interactively, or put independent noise on every answer? From public numbers only.
+"""``winnow.plan.ask``: the plan that ``winnow.ask`` runs, from public facts alone.
 
-Both error bounds hold for all k answers at once with probability 1 - beta. Independent Gaussian
-noise grows with sqrt(k), multiplicative weights with log k: few questions are better answered
-one by one, very many from a hypothesis. What is recommended has the smaller mean error to expect:
-a bound on all errors of a hypothesis is far above what its answers usually miss.
+A hypothesis, or independent noise on every answer? Both error bounds hold for all k answers at
+once with probability 1 - beta. Independent Gaussian noise grows with sqrt(k), multiplicative
+weights with log k: few questions are better answered one by one, very many from a hypothesis.
+What is recommended has the smaller mean error to expect: a bound on all errors of a hypothesis is
+far above what its answers usually miss.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from winnow.ask.constants import InteractivePlan, InteractiveRequest
-from winnow.ask.independent_plan import IndependentPlan, plan_independent
-from winnow.ask.listed import universe_of
-from winnow.ask.sizing import plan_interactive
-from winnow.ask.warm_start import AUTO
-from winnow.core.checks import Real, count, positive, probability
-from winnow.core.notebook import Card, InNotebook, ruled, text_card
-from winnow.core.relation import Relation
-from winnow.core.schema import Schema, cells_text
-from winnow.errors import InputError, ParameterError
-from winnow.foreign import guarded
+from winnow.ask.compared import (
+    HYPOTHESIS,
+    SINGLE,
+    WORDS,
+    AskRow,
+    row_of,
+    ruled_rows,
+    the_better,
+    useless_row,
+)
+from winnow.ask.independent_sizing import sized_independent
+from winnow.ask.methods import AskMethod, Independent, MultiplicativeWeights
+from winnow.ask.open_session import answer_seconds
+from winnow.ask.opening import Opened, opened_session
+from winnow.ask.request import Ask
+from winnow.ask.sizes import IndependentSizes, Sized, Sizes, WeightsSizes
+from winnow.ask.sizing import sized_weights
+from winnow.ask.sub_universe import said_cells
+from winnow.ask.terms import Terms
+from winnow.core.checks import exact
+from winnow.core.notebook import Card, InNotebook, text_card
+from winnow.core.options import AUTO, takes
+from winnow.core.plan import Plan
+from winnow.core.process import parse_memory
+from winnow.core.schema import cells_text
+from winnow.core.tape import Randomness
+from winnow.errors import DataError, InputError, ParameterError, RelationMismatch
+from winnow.foreign import shown
+from winnow.privacy import Budget, to_json
+from winnow.read.about import AboutTable, about_table
+from winnow.read.crossing import SealedTable, sealed_table
 
-INTERACTIVE, INDEPENDENT = "multiplicative weights", "independent Gaussian noise"
-NEITHER = "neither: nothing would be learned"
+_BYTES_PER_CELL = 32
 
 
-@dataclass(frozen=True)
-class InteractiveComparison(InNotebook):
-    """Two ways to answer k questions under the same budget, and which has the smaller errors."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AskPlan(Plan[SealedTable, Any], InNotebook):
+    """What ``winnow.ask`` charges, draws and promises, before rows are looked at."""
 
-    cells: int
-    n: int
-    max_queries: int
-    epsilon: float
-    delta: float
-    beta: float
-    relation: str
-    session: InteractivePlan | None
-    """None: the session would learn nothing."""
-    independent: IndependentPlan
-
-    @property
-    def independent_deviation(self) -> float:
-        """The standard deviation of one answer with independent noise, as a fraction of n."""
-        return self.independent.deviation
-
-    @property
-    def independent_bound(self) -> float:
-        """The bound on answers with independent noise; above 1 they say nothing."""
-        return self.independent.noise
-
-    @property
-    def interactive_bound(self) -> float:
-        """The bound on answers from the hypothesis; 1 where there is none to be had."""
-        return 1.0 if self.session is None else self.session.bound
-
-    @property
-    def interactive_usual(self) -> float:
-        """The error that answers from the hypothesis usually keep to, and state themselves."""
-        return 1.0 if self.session is None else self.session.usual
+    about: AboutTable = field(repr=False)
+    """What is public of the table."""
+    asked: Ask = field(repr=False)
+    expected: Sizes
+    """The constants of the session; bounds and errors are fractions of the rows."""
+    explicit: bool = True
+    """Whether a hypothesis has the weight of every cell in memory."""
 
     @property
-    def interactive_typical(self) -> float:
-        """The mean error of an answer from the hypothesis, to expect."""
-        return 1.0 if self.session is None else self.session.typical
+    def method(self) -> str:
+        """How the session answers, in the word for it."""
+        weights = isinstance(self.expected, WeightsSizes)
+        return HYPOTHESIS if weights else SINGLE
 
     @property
-    def independent_typical(self) -> float:
-        """The mean error of an answer with independent noise."""
-        return self.independent.typical
+    def error(self) -> float:
+        """The mean error of an answer to expect, as a fraction of the rows."""
+        return self.expected.typical
 
-    @property
-    def recommended(self) -> str:
-        """What has the smaller mean error, if its bound is below all of the rows."""
-        useless = self.independent_bound >= 1
-        if self.interactive_usual >= 1 and useless:
-            return NEITHER
-        better = self.interactive_typical < self.independent_typical or useless
-        return INTERACTIVE if better and self.session is not None else INDEPENDENT
+    @cached_property
+    def compared(self) -> tuple[AskRow, ...]:
+        """What each method promises here."""
+        weights: WeightsSizes | None
+        if isinstance(self.expected, WeightsSizes):
+            weights, single = self.expected, _single(self.asked, self.about).sizes
+        else:
+            weights, single = _weights_or_none(self.asked, self.about), self.expected
+        return (useless_row(HYPOTHESIS) if weights is None else row_of(weights)), row_of(single)
 
-    @property
-    def recommended_method(self) -> str:
-        """The same, as ``winnow.open_interactive`` calls it."""
-        names = {INTERACTIVE: "multiplicative-weights", INDEPENDENT: "independent"}
-        return names.get(self.recommended, "none")
+    def run(  # type: ignore[override]  # a session is released answer by answer
+        self,
+        data: SealedTable,
+        *,
+        budget: Budget | None = None,
+        seed: int | None = None,
+        state: str | Path | None = None,
+    ) -> Opened:
+        """Charge the budget for the whole session, and open it.
+
+        ``state`` names a file from which ``winnow.resume`` goes on.
+        """
+        table = sealed_table(data)
+        if table.relation is not self.relation:
+            raise RelationMismatch(
+                f"the plan is for data under {self.relation}, and these are under "
+                f"{table.relation}; plan again for these"
+            )
+        self.about.check(about_table(table))
+        Randomness(seed)  # refuses what is not an integer
+        return opened_session(self, table, state=state, budget=budget, seed=seed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain data, ready for JSON."""
+        return {
+            "method": self.method,
+            "mechanism": self.name,
+            "guarantee": self.guarantee.to_dict(),
+            "event": to_json(self.event),
+            "reason": self.reason,
+            "error": self.error,
+            "compared": [row.to_dict() for row in self.compared],
+            "recommended": the_better(self.compared),
+            "expected": self.expected.to_dict(),
+        }
 
     def _card(self) -> Card:
         return text_card(str(self))
 
-    def to_dict(self) -> dict[str, Any]:
-        """The comparison as plain data, ready for JSON."""
-        return {
-            "cells": self.cells,
-            "n": self.n,
-            "max_queries": self.max_queries,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "beta": self.beta,
-            "relation": self.relation,
-            "interactive_bound": self.interactive_bound,
-            "interactive_usual": self.interactive_usual,
-            "interactive_typical": self.interactive_typical,
-            "independent_deviation": self.independent_deviation,
-            "independent_typical": self.independent_typical,
-            "independent_bound": self.independent_bound,
-            "recommended": self.recommended,
-            "method": self.recommended_method,
-            "session": None if self.session is None else self.session.to_dict(),
-        }
-
-    def table(self) -> list[list[str]]:
-        """The comparison as a table, its first line the headings."""
-        updates = "-" if self.session is None else f"{self.session.updates:,}"
-        fresh = "-" if self.session is None else f"{min(1.0, self.session.noise):.3g}"
-        return [
-            ["method", "error bound", "usually", "mean error", "updates"],
-            [
-                INTERACTIVE,
-                f"{self.interactive_bound:.3g}",
-                f"{self.interactive_usual:.3g} (fresh: {fresh})",
-                f"{self.interactive_typical:.3g}",
-                updates,
-            ],
-            [
-                INDEPENDENT,
-                f"{min(1.0, self.independent_bound):.3g}",
-                f"{min(1.0, self.independent_bound):.3g} "
-                f"(deviation {min(1.0, self.independent_deviation):.3g})",
-                f"{self.independent_typical:.3g}",
-                "-",
-            ],
-        ]
-
     def __str__(self) -> str:
-        lines = self.table()
-        shown = ruled(lines, texts=range(len(lines[0])))
-        title = (
-            f"{self.max_queries:,} questions about {self.n:,} rows, {cells_text(self.cells)} "
-            f"cells, epsilon={self.epsilon:.6g}, delta={self.delta:.6g}, "
-            f"{Relation(self.relation).sentence}"
-        )
-        return "\n".join(
-            [
-                title,
-                f"fractions of the rows; bounds hold for all answers together with probability "
-                f"{1 - self.beta:g}",
-                "",
-                *shown,
-                "",
-                f"recommended: {self.recommended}",
-            ]
-        )
+        better, sizes = the_better(self.compared), self.expected
+        lines = [
+            f"{sizes.max_queries:,} questions about {sizes.rows:,} rows, "
+            f"{cells_text(self.about.cells)} cells, epsilon={float(self.asked.epsilon):.6g}, "
+            f"delta={float(self.asked.delta):.6g}, {self.relation.sentence}",
+            "fractions of the rows; bounds hold for all answers together with probability "
+            f"{1 - sizes.beta:g}",
+            "",
+            *ruled_rows(self.compared),
+            "",
+            f"recommended: {WORDS[better]}",
+        ]
+        if better != self.method:
+            lines.append(f"taken, as asked: {WORDS[self.method]}")
+        return "\n".join(lines)
 
 
-@guarded
-def interactive(
-    schema: Schema | Mapping[str, Any] | str | Path | int,
-    *,
-    n: int,
-    epsilon: Real,
-    delta: Real,
-    max_queries: int = 10_000,
-    beta: Real = 0.05,
-    rows_per_person: int = 1,
-    relation: str | Relation = Relation.SUBSTITUTION,
-    **options: Any,
-) -> InteractiveComparison:
-    """Compare an interactive session with independent Gaussian noise for so many questions.
+@takes(Ask)
+def ask(about: AboutTable | SealedTable, asked: Ask) -> AskPlan:
+    """Say what ``winnow.ask`` does with such a table; nothing is read and nothing is spent.
 
-    ``schema`` is a schema or its number of cells; further options are those of
-    ``winnow.open_interactive`` that size a session (updates, alpha, threshold, warm_start,
-    fallback, calibration, universe, smoothness, phi). A warm start is planned where the schema is
-    known.
+    ``about`` is a sealed table, of which only what is public is looked at, or
+    ``wn.plan.table(schema, rows=)`` where there is none yet. The options are those of
+    ``winnow.ask``. The plan says how questions are answered and why, what the session is charged
+    and which errors are to be expected; ``plan.run(table, budget=)`` opens it.
     """
-    count(n=n, max_queries=max_queries, rows_per_person=rows_per_person)
-    positive(epsilon=epsilon)
-    probability(delta=delta, beta=beta)
-    kind = Relation.parse(relation)
-    known, cells, shape = _cells(schema)
-    unknown = set(options) - _OPTIONS
-    if unknown:
+    return asked.plan(about)
+
+
+def planned(asked: Ask, about: AboutTable | SealedTable) -> AskPlan:
+    """The plan of a request, by what is public of the table."""
+    public = about_table(about)
+    method = asked.method
+    if method == AUTO:
+        return _chosen(asked, public)
+    if not isinstance(method, AskMethod):
         raise ParameterError(
-            f"{', '.join(sorted(unknown))}: not an option of a plan; it has "
-            f"{', '.join(sorted(_OPTIONS))}"
+            f"method={shown(method)} answers no questions; give wn.MultiplicativeWeights(), "
+            "wn.Independent() or a word"
         )
-    asked: dict[str, Any] = {
-        "cells": cells, "epsilon": epsilon, "delta": delta, "max_queries": max_queries,
-        "beta": beta, "relation": kind, "rows_per_person": rows_per_person, "rows": n,
-        "shape": shape,
-    }  # fmt: skip
-    if "universe" in options:
-        options["universe"], asked["listed"] = universe_of(known, options["universe"])
-    for share in ("warm_start", "fallback"):
-        if options.get(share, AUTO) == AUTO:
-            asked[share] = options.pop(share, AUTO)
-    independent = plan_independent(InteractiveRequest(**asked))
+    return method.plan(asked, public)
+
+
+def _chosen(asked: Ask, about: AboutTable) -> AskPlan:
+    """The method with the smaller mean error to expect, and why."""
+    single = _single(asked, about)
     try:
-        session = plan_interactive(InteractiveRequest(**asked, **options))
+        plan = weights(MultiplicativeWeights(), asked, about)
     except InputError:
-        if options:
-            raise
-        session = None
-    return InteractiveComparison(
-        cells,
-        int(n),
-        int(max_queries),
-        float(epsilon),
-        float(delta),
-        float(beta),
-        str(kind),
-        session,
-        independent,
+        why = "recommended: multiplicative weights would learn nothing here"
+        return _independent(asked, about, single, why)
+    compared = (
+        f"recommended: a mean error of about {{:.3g}} against {{:.3g}} for "
+        f"{int(asked.max_queries):,} questions"
+    )
+    other = single.sizes.typical
+    if plan.error < other or single.sizes.bound >= 1:
+        return replace(plan, reason=f"{plan.reason}; {compared.format(plan.error, other)}")
+    return _independent(asked, about, single, compared.format(other, plan.error))
+
+
+def independent(asked: Ask, about: AboutTable) -> AskPlan:
+    """Noise on every answer."""
+    why = f"as asked; {int(asked.max_queries)} questions"
+    return _independent(asked, about, _single(asked, about), why)
+
+
+def weights(method: MultiplicativeWeights, asked: Ask, about: AboutTable) -> AskPlan:
+    """A hypothesis that learns."""
+    explicit = _BYTES_PER_CELL * about.cells <= parse_memory(method.memory)
+    sized = _weights(method, asked, about, explicit=explicit)
+    why = f"{method.calibration}; {int(asked.max_queries)} questions"
+    return made(asked, about, sized, why, explicit=explicit)
+
+
+def made(
+    asked: Ask, about: AboutTable, sized: Sized[Any], reason: str, *, explicit: bool = True
+) -> AskPlan:
+    """The plan of a session with these constants."""
+    mechanism = sized.sizes.mechanism
+    mechanism.check(about.rows_per_person)
+    return AskPlan(
+        mechanism=mechanism,
+        relation=about.relation,
+        guarantee=sized.guarantee,
+        draw=mechanism.open,
+        reason=reason,
+        seconds=answer_seconds(about.cells),
+        about=about,
+        asked=asked,
+        expected=sized.sizes,
+        explicit=explicit,
     )
 
 
-_OPTIONS = {
-    "updates", "alpha", "threshold", "warm_start", "fallback", "calibration", "universe",
-    "smoothness", "phi",
-}  # fmt: skip
+def _independent(
+    asked: Ask, about: AboutTable, sized: Sized[IndependentSizes], reason: str
+) -> AskPlan:
+    if sized.sizes.bound >= 1:
+        raise ParameterError(
+            "with independent noise an answer could be off by all rows, so nothing would be "
+            "learned; ask for a larger epsilon, fewer questions, or more rows"
+        )
+    return made(asked, about, sized, reason)
 
 
-def _cells(schema: Any) -> tuple[Schema | None, int, tuple[int, ...] | None]:
-    """The schema where it is known, the number of cells, and the sizes of the columns."""
-    if isinstance(schema, int) and not isinstance(schema, bool):
-        count(cells=schema)
-        return None, int(schema), None
-    parsed = Schema.parse(schema)
-    return parsed, parsed.cells, parsed.shape
+def compared(asked: Ask, about: AboutTable) -> tuple[AskRow, ...]:
+    """What each method promises, also where no session can be opened."""
+    if asked.method in (AUTO, Independent(), MultiplicativeWeights()):
+        found = _weights_or_none(asked, about)
+        other = row_of(_single(asked, about).sizes)
+        return (useless_row(HYPOTHESIS) if found is None else row_of(found)), other
+    return asked.plan(about).compared
+
+
+def _single(asked: Ask, about: AboutTable) -> Sized[IndependentSizes]:
+    """Under a budget: what its rho pays for, without the delta that it keeps for other events."""
+    terms, budget = _terms(asked, about), asked.budget
+    if budget is not None:
+        delta, reserved = exact("delta", asked.delta), exact("delta", budget.left.delta_cap)
+        if budget.accountant == "zcdp" and reserved < delta:
+            delta -= reserved
+        terms = replace(terms, accountant="zcdp", delta=delta)
+    return sized_independent(terms)
+
+
+def _weights_or_none(asked: Ask, about: AboutTable) -> WeightsSizes | None:
+    try:
+        return _weights(MultiplicativeWeights(), asked, about, explicit=True).sizes
+    except InputError:
+        return None
+
+
+def _weights(
+    method: MultiplicativeWeights, asked: Ask, about: AboutTable, *, explicit: bool
+) -> Sized[WeightsSizes]:
+    terms, budget = _terms(asked, about), asked.budget
+    if budget is not None:
+        lost = min(exact("delta", budget.left.delta), exact("delta", asked.delta) / 2)
+        if budget.accountant == "pure" or lost <= 0:
+            raise ParameterError(
+                "multiplicative weights need a budget with a delta of which a part is left for "
+                "events: open it with delta= (and delta_for_events= for accountant='zcdp'); or "
+                "use method='independent'"
+            )
+        terms = replace(terms, accountant="zcdp", lost=lost)
+    universe, listed = said_cells(about.schema, method.universe)
+    shape = None if about.schema is None or not explicit else about.schema.shape
+    terms = replace(terms, method=method, universe=universe, listed=listed, shape=shape)
+    return sized_weights(terms)
+
+
+def _terms(asked: Ask, about: AboutTable) -> Terms:
+    """The public numbers that sizes follow from."""
+    if about.rows is None:
+        raise ParameterError(
+            "the number of rows is private here and answers are fractions of it; give a public "
+            "number with rows= where the table is read"
+        )
+    if about.rows < 1:
+        raise DataError("the table has no rows; there is nothing to ask")
+    return Terms(
+        cells=about.cells,
+        rows=about.rows,
+        epsilon=asked.epsilon,
+        delta=asked.delta,
+        max_queries=int(asked.max_queries),
+        beta=asked.beta,
+        relation=about.relation,
+        rows_per_person=about.rows_per_person,
+    )

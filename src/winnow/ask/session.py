@@ -22,9 +22,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from winnow.ask.constants import InteractivePlan
 from winnow.ask.journal import Journal
 from winnow.ask.kept import Release
 from winnow.ask.mechanism import OpenRounds
@@ -39,6 +38,7 @@ from winnow.ask.open_session import (
 )
 from winnow.ask.questions import Question, question_of, questions_of, taken
 from winnow.ask.remembered import Remembered
+from winnow.ask.sizes import WeightsSizes
 from winnow.ask.state import CellState, PointState, State
 from winnow.core.released import Receipt, Released
 from winnow.core.schema import Schema
@@ -49,11 +49,14 @@ from winnow.privacy.ledger.locks import Hold
 from winnow.release.factors import Factor
 from winnow.release.synthetic import SyntheticDistribution
 
+if TYPE_CHECKING:
+    from winnow.ask.plan import AskPlan
+
 LARGEST_STEP = 8.0
 TOGETHER = 1000
 """So many questions are written down together."""
 
-__all__ = ["Answer", "Interactive", "SyntheticPasses", "log_step"]
+__all__ = ["Answer", "SyntheticPasses", "WeightsSession", "log_step"]
 
 
 @dataclass(frozen=True)
@@ -81,8 +84,8 @@ class SyntheticPasses:
         return self.released.value
 
 
-class Interactive(OpenSession[InteractivePlan]):
-    """An open interactive session: ``ask`` until it is ``exhausted``.
+class WeightsSession(OpenSession[WeightsSizes]):
+    """An open session whose hypothesis learns: ``ask`` until it is ``exhausted``.
 
     One session is one charge, made when it was opened. It cannot be copied or pickled, and
     threads that share it take turns.
@@ -90,7 +93,7 @@ class Interactive(OpenSession[InteractivePlan]):
 
     def __init__(
         self,
-        plan: InteractivePlan,
+        plan: AskPlan,
         schema: Schema,
         state: State,
         rounds: OpenRounds,
@@ -98,21 +101,23 @@ class Interactive(OpenSession[InteractivePlan]):
         journal: Journal | None = None,
         hold: Hold | None = None,
     ) -> None:
-        super().__init__(plan, schema, receipt, journal, hold)
+        sizes = plan.expected
+        assert isinstance(sizes, WeightsSizes)
+        super().__init__(plan, sizes, schema, receipt, journal, hold)
         self._state = state
         self._rounds = rounds
         self._measured: dict[bytes, tuple[int, int]] = {}
         self._said: dict[bytes, int] = {}
         """Noisy counts of questions that were answered after the rounds."""
-        self._found_near = Remembered(plan.max_queries)
+        self._found_near = Remembered(sizes.max_queries)
         self._near = math.nan
         """The threshold that the hypothesis passed on all of these."""
-        self._entropy = plan.entropy
+        self._entropy = sizes.threshold.entropy
 
     @property
     def method(self) -> str:
         """How it answers."""
-        return "multiplicative-weights"
+        return self.plan.method
 
     @property
     def status(self) -> str:
@@ -124,7 +129,7 @@ class Interactive(OpenSession[InteractivePlan]):
     @property
     def learns(self) -> bool:
         """Whether an update and a round are left; if not, a fallback answers if there is one."""
-        return self._rounds.left > 0 and self._rounds.rounds < self.plan.max_queries
+        return self._rounds.left > 0 and self._rounds.rounds < self.sizes.max_queries
 
     @property
     def fallback_left(self) -> int:
@@ -134,7 +139,7 @@ class Interactive(OpenSession[InteractivePlan]):
     @property
     def updates(self) -> int:
         """How many updates are used up: released, or lost in a crash."""
-        return self.plan.updates - self._rounds.left
+        return self.sizes.rounds.updates - self._rounds.left
 
     @property
     def rounds(self) -> int:
@@ -213,8 +218,8 @@ class Interactive(OpenSession[InteractivePlan]):
             return self._fallen_back(question)
         if not self.learns or not tested:
             return self._guessed(question, guess, None, None)
-        unit = self.plan.rows * question.grid
-        threshold = self.plan.threshold_at(self._rounds.left, self._entropy)
+        unit = self.sizes.rows * question.grid
+        threshold = self.sizes.threshold_at(self._rounds.left, self._entropy)
         crossing = self._rounds.ask(question, guess * unit, threshold * unit)
         if crossing.count is None:
             if threshold != self._near:
@@ -228,9 +233,9 @@ class Interactive(OpenSession[InteractivePlan]):
     def _learn(self, question: Question, number: int, count: int, guess: float) -> None:
         self._found_near.clear()
         self._measured[question.key] = (number, count)
-        fraction = count / (self.plan.rows * question.grid)
-        self._entropy -= self.plan.gained(guess, fraction)
-        self._state.update(question, log_step(self.plan, guess, fraction))
+        fraction = count / (self.sizes.rows * question.grid)
+        self._entropy -= self.sizes.gained(guess, fraction)
+        self._state.update(question, log_step(self.sizes, guess, fraction))
 
     @property
     def _released(self) -> int:
@@ -242,13 +247,14 @@ class Interactive(OpenSession[InteractivePlan]):
         assert self._rounds.fallback is not None
         ((number, count),) = self._rounds.fallback.answer([question])
         self._said[question.key] = count
-        return self._independent(question, self.plan.max_queries + number)
+        return self._independent(question, self.sizes.max_queries + number)
 
     def _independent(self, question: Question, number: int | None) -> Answer:
-        unit = self.plan.rows * question.grid
+        unit = self.sizes.rows * question.grid
         fraction = min(1.0, max(0.0, self._said[question.key] / unit))
-        error = min(1.0, self.plan.fallback_noise)
-        return answer_of(self.plan, question, fraction, INDEPENDENT, error, number)
+        assert self.sizes.fallback is not None
+        error = min(1.0, self.sizes.fallback.noise)
+        return answer_of(self.sizes, question, fraction, INDEPENDENT, error, number)
 
     def recall(self, answers: Iterable[Release]) -> None:
         """Remember independent answers that were given before."""
@@ -264,12 +270,14 @@ class Interactive(OpenSession[InteractivePlan]):
     ) -> Answer:
         """From the hypothesis, which was found this near; None: it was not tested."""
         kind = UNCHECKED if threshold is None else HYPOTHESIS
-        error = None if threshold is None else min(1.0, threshold + self.plan.noise)
-        return answer_of(self.plan, question, guess, kind, error, number)
+        error = None if threshold is None else min(1.0, threshold + self.sizes.rounds.noise)
+        return answer_of(self.sizes, question, guess, kind, error, number)
 
     def _fresh(self, question: Question, count: int, number: int | None) -> Answer:
-        fraction = min(1.0, max(0.0, count / (self.plan.rows * question.grid)))
-        return answer_of(self.plan, question, fraction, FRESH, min(1.0, self.plan.noise), number)
+        fraction = min(1.0, max(0.0, count / (self.sizes.rows * question.grid)))
+        return answer_of(
+            self.sizes, question, fraction, FRESH, min(1.0, self.sizes.rounds.noise), number
+        )
 
     @guarded
     def synthesise(self, workload: Any, *, passes: int = 10) -> SyntheticPasses:
@@ -321,10 +329,10 @@ class Interactive(OpenSession[InteractivePlan]):
             points = state.points if isinstance(state, PointState) else None
             columns = tuple(range(len(self.schema.columns)))
             factor = Factor(columns, self.schema.shape, weights, points)
-            which = "sampled" if self.plan.listed is None else "listed"
+            which = "sampled" if self.sizes.universe.listed is None else "listed"
             rests_on = "" if points is None else f"the fit is on {len(points):,} {which} cells"
             value = SyntheticDistribution(
-                self.schema, (factor,), self.plan.rows, workload=asked, rests_on=rests_on
+                self.schema, (factor,), self.sizes.rows, workload=asked, rests_on=rests_on
             )
             released = Released(value, self.guarantee, self.receipt)
         return SyntheticPasses(status, passes, self.updates, weights, tuple(answers), released)
@@ -333,7 +341,7 @@ class Interactive(OpenSession[InteractivePlan]):
     def state(self) -> dict[str, Any]:
         """The public state as plain data: constants, place on the tape, updates so far."""
         return {
-            "plan": self.plan.to_dict(),
+            "sizes": self.sizes.to_dict(),
             "status": self.status,
             "rounds": self.rounds,
             "updates": self.updates,
@@ -344,17 +352,17 @@ class Interactive(OpenSession[InteractivePlan]):
 
     def __repr__(self) -> str:
         return (
-            f"<interactive session, {self.status}: {self.rounds:,} of {self.plan.max_queries:,} "
-            f"rounds, {self.updates} of {self.plan.updates} updates>"
+            f"<interactive session, {self.status}: {self.rounds:,} of {self.sizes.max_queries:,} "
+            f"rounds, {self.updates} of {self.sizes.rounds.updates} updates>"
         )
 
 
-def log_step(plan: InteractivePlan, guess: float, measured: float) -> float:
+def log_step(sizes: WeightsSizes, guess: float, measured: float) -> float:
     """The exponent of the update: cells inside the question are multiplied by e to this."""
     up = measured > guess
-    if plan.step == "fixed":
-        return plan.fixed_step if up else -plan.fixed_step
-    off = plan.noise + plan.gamma
+    if sizes.fixed_step is not None:
+        return sizes.fixed_step if up else -sizes.fixed_step
+    off = sizes.rounds.noise + sizes.universe.gamma
     target = min(max(measured - off, guess), 1.0) if up else max(min(measured + off, guess), 0.0)
     step = _log_odds(target) - _log_odds(guess)
     if math.isnan(step):  # the hypothesis already puts all or nothing there

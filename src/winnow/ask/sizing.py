@@ -3,7 +3,7 @@
 Utility [PMW, Section IV-A, with the errata]. Let |noise| <= nu in every round, as a fraction of
 the n rows. An update happens when the noisy answer is further than T from the hypothesis, so the
 true answer is further than T - nu = g. Multiplicative weights then lower the relative entropy to
-the data by at least 2 g^2 (Hoeffding's lemma, at step 4 g; ``interactive`` takes steps that are
+the data by at least 2 g^2 (Hoeffding's lemma, at step 4 g; ``session`` takes steps that are
 at least as good). It starts at ln M at most, so with g = sqrt(ln M/(2 c)) fewer than c updates
 happen: the session is not exhausted. Answers from the hypothesis err by at most T + nu = g + 2 nu,
 fresh answers by at most nu. All k rounds have |noise| <= nu with probability 1 - beta when
@@ -40,11 +40,20 @@ from dataclasses import replace
 from fractions import Fraction
 
 from winnow.ask import warm_start
-from winnow.ask.constants import InteractivePlan, InteractiveRequest
 from winnow.ask.independent_answers import IndependentAnswers, answer_bound
-from winnow.ask.sub_universe import domain_of, sampled, with_phi
-from winnow.core.checks import count, exact, one_of, positive, probability, public_rows
-from winnow.errors import DataError, ParameterError
+from winnow.ask.sizes import (
+    Fallback,
+    Rounds,
+    Sized,
+    Start,
+    Threshold,
+    Universe,
+    WeightsSizes,
+)
+from winnow.ask.sub_universe import domain_of, sampled, universe_of, with_phi
+from winnow.ask.terms import Terms
+from winnow.core.checks import exact
+from winnow.errors import ParameterError
 from winnow.privacy import (
     CappedRounds,
     Compose,
@@ -56,7 +65,6 @@ from winnow.privacy import (
 )
 from winnow.privacy.capped import lost_mass
 
-CALIBRATIONS = ("target-charging", "paper")
 MOST_UPDATES = 10**6
 PROVED = "proved"
 """The word for one threshold throughout, under which no update need be given away."""
@@ -68,166 +76,142 @@ _MANY = 20
 """Updates, of which some can be given away."""
 
 
-def plan_interactive(request: InteractiveRequest) -> InteractivePlan:
+def sized_weights(terms: Terms) -> Sized[WeightsSizes]:
     """Fix everything, or say what is impossible; nothing is charged here."""
-    positive(epsilon=request.epsilon)
-    probability(delta=request.delta, beta=request.beta)
-    count(max_queries=request.max_queries, rows_per_person=request.rows_per_person)
-    one_of(CALIBRATIONS, calibration=request.calibration)
-    if isinstance(request.warm_start, str):
-        return warm_start.better_start(request, plan_interactive)
-    plan = _planned(request)
-    return replace(plan, typical=warm_start.typical_error(plan, request))
+    if isinstance(terms.method.warm_start, str):
+        return warm_start.better_start(terms, sized_weights)
+    sized = _sized(terms)
+    typical = warm_start.typical_error(sized.sizes, terms)
+    return replace(sized, sizes=replace(sized.sizes, typical=typical))
 
 
-def _planned(request: InteractiveRequest) -> InteractivePlan:
-    """The plan at given shares of the charge."""
-    if isinstance(request.fallback, str):
-        one_of((warm_start.AUTO,), fallback=request.fallback)
-        request = replace(request, fallback=0)
-    rows = rows_of(request)
-    request = sampled(with_phi(request, rows))
-    domain, gamma = domain_of(request)
-    if request.calibration == "paper":
-        return _paper(request, rows, domain, gamma)
-    warm, spare = _shares(request)
-    prior = None if warm == 0 else Gaussian(_multiplier(request, warm), request.relation)
+def _sized(terms: Terms) -> Sized[WeightsSizes]:
+    """The sizes at given shares of the charge."""
+    if isinstance(terms.method.fallback, str):
+        terms = terms.by(fallback=0)
+    terms = sampled(with_phi(terms))
+    universe = universe_of(terms)
+    if terms.method.calibration == "paper":
+        return _paper(terms, universe)
+    warm, spare = _shares(terms)
+    prior = None if warm == 0 else Gaussian(_multiplier(terms, warm), terms.relation)
     fallback = None
     if spare > 0:
-        fallback = IndependentAnswers(int(request.max_queries), _multiplier(request, spare))
-    ways = warm_start.ways_of(None if request.universe is not None else request.shape)
+        fallback = IndependentAnswers(int(terms.max_queries), _multiplier(terms, spare))
+    ways = warm_start.ways_of(None if terms.universe is not None else terms.shape)
     mix = 1.0 if prior is None else warm_start.mix_of(ways)
-    entropy = math.log(max(domain, 2)) - math.log(mix)
-    updates = _updates(request, rows, entropy, float(1 - warm - spare))
-    if prior is not None and ways == warm_start.PAIRS and warm_start.by_default(request):
+    entropy = math.log(max(universe.kept, 2)) - math.log(mix)
+    updates = _updates(terms, entropy, float(1 - warm - spare))
+    if prior is not None and ways == warm_start.PAIRS and warm_start.by_default(terms):
         updates = warm_start.capped_updates(updates, entropy, ends=fallback is None)
-    initial = _first(prior, fallback, request)
-    accountant = request.accountant if initial is None else "zcdp"
+    initial = _first(prior, fallback, terms)
+    accountant = terms.accountant if initial is None else "zcdp"
     capped = calibrate_capped(
         updates,
-        epsilon=request.epsilon,
-        delta=request.delta,
-        relation=request.relation,
+        epsilon=terms.epsilon,
+        delta=terms.delta,
+        relation=terms.relation,
         accountant=accountant,
         initial=initial,
-        lost=request.lost,
+        lost=terms.lost,
     )
-    noise = noise_bound(
-        capped.epsilon, rows, request.rows_per_person, request.max_queries, _noise_beta(request)
+    noise = noise_bound(capped.epsilon, terms)
+    sizes = WeightsSizes(
+        rows=terms.rows,
+        rows_per_person=int(terms.rows_per_person),
+        max_queries=int(terms.max_queries),
+        beta=float(terms.beta),
+        accountant=accountant,
+        universe=universe,
+        rounds=Rounds(updates=updates, epsilon=capped.epsilon, steps=capped.steps, noise=noise),
+        threshold=_threshold(terms, updates, noise, entropy, ends=fallback is None),
+        calibration=terms.method.calibration,
+        start=None
+        if prior is None
+        else Start(multiplier=float(prior.noise_multiplier), ways=ways, mix=mix),
+        fallback=None
+        if fallback is None
+        else Fallback(
+            multiplier=float(fallback.noise_multiplier), noise=_fallback_bound(fallback, terms)
+        ),
     )
-    every = updates >= request.max_queries  # then each question may have a fresh answer
-    lowered = not every and fallback is None and _lowered(updates, request)
-    gap = 0.0 if every else _gap(entropy, updates, request)
+    return Sized(sizes, capped.guarantee)
+
+
+def _threshold(
+    terms: Terms, updates: int, noise: float, entropy: float, *, ends: bool
+) -> Threshold:
+    """The threshold that is proved to last, or as asked; refused where nothing would be learned.
+
+    `ends` says that nothing comes after the updates.
+    """
+    gamma, asked = domain_of(terms)[1], terms.method.threshold
+    every = updates >= terms.max_queries  # then each question may have a fresh answer
+    lowered = not every and ends and _lowered(updates, terms)
+    gap = 0.0 if every else _gap(entropy, updates, terms)
     proved = 0.0 if every else gap + noise + gamma
-    threshold = proved if every or fallback is None else min(LOW * noise + gamma, proved)
-    if request.threshold is not None and request.threshold != PROVED:
-        positive(threshold=request.threshold)
-        threshold = float(request.threshold)
-    low = min(LOW * noise + gamma, proved) if lowered else None
-    if min(max(proved, noise), max(threshold, noise)) >= 1:
+    last = proved if every or ends else min(LOW * noise + gamma, proved)
+    if asked is not None and asked != PROVED:
+        last = float(asked)
+    if min(max(proved, noise), max(last, noise)) >= 1:
         raise ParameterError(
-            f"at epsilon={request.epsilon}, delta={request.delta} an answer could be off by all of "
-            f"the {rows:,} rows, so nothing would be learned; ask for a larger epsilon, fewer "
-            "questions, or more rows"
+            f"at epsilon={terms.epsilon}, delta={terms.delta} an answer could be off by all of "
+            f"the {terms.rows:,} rows, so nothing would be learned; ask for a larger epsilon, "
+            "fewer questions, or more rows"
         )
-    return InteractivePlan(
-        request.cells,
-        domain,
-        rows,
-        int(request.rows_per_person),
-        int(request.max_queries),
-        float(request.beta),
-        updates,
-        capped.epsilon,
-        capped.steps,
-        threshold,
-        noise,
-        max(threshold - noise - gamma, 0.0),
-        "measured",
-        4 * gap,
-        request.calibration,
-        gamma,
-        None if request.universe is None else domain,
-        int(request.universe_seed),
-        None if prior is None else float(prior.noise_multiplier),
-        threshold >= proved or fallback is not None,
-        capped.event,
-        capped.guarantee,
-        accountant,
-        entropy,
-        low,
-        ways if prior is not None else 1,
-        mix,
-        request.listed,
-        None if fallback is None else float(fallback.noise_multiplier),
-        0.0 if fallback is None else _fallback_bound(fallback, request, rows),
+    return Threshold(
+        last=last,
+        gap=max(last - noise - gamma, 0.0),
+        guaranteed=last >= proved or not ends,
+        low=min(LOW * noise + gamma, proved) if lowered else None,
+        entropy=entropy,
     )
 
 
-def _lowered(updates: int, request: InteractiveRequest) -> bool:
+def _lowered(updates: int, terms: Terms) -> bool:
     """Whether some updates are given away for a low threshold."""
-    return request.threshold is None and updates >= _MANY
+    return terms.method.threshold is None and updates >= _MANY
 
 
-def _gap(entropy: float, updates: int, request: InteractiveRequest) -> float:
+def _gap(entropy: float, updates: int, terms: Terms) -> float:
     """g: by how much the hypothesis must be off at an update, for so many of them to suffice."""
-    counted = updates * (1 - FREE) if _lowered(updates, request) else updates
+    counted = updates * (1 - FREE) if _lowered(updates, terms) else updates
     return math.sqrt(entropy / (2 * counted))
 
 
-def _needed(entropy: float, updates: int, request: InteractiveRequest) -> float:
+def _needed(entropy: float, updates: int, terms: Terms) -> float:
     """The same where every update counts."""
     return math.sqrt(entropy / (2 * updates))
 
 
-Gap = Callable[[float, int, InteractiveRequest], float]
+Gap = Callable[[float, int, Terms], float]
 
 
-def noise_bound(epsilon: float, rows: int, rows_per_person: int, rounds: int, beta: float) -> float:
-    """nu: discrete Laplace noise stays below it in all rounds but for probability beta.
+def noise_bound(epsilon: float, terms: Terms) -> float:
+    """nu: discrete Laplace noise stays below it in all rounds but for its part of beta.
 
     Pr[|Z| >= m] = 2 p^m/(1 + p) for p = e^(-1/scale). In finer grid units the bound is
     smaller as a fraction of the rows.
     """
-    scale = rows_per_person / epsilon
+    scale = terms.rows_per_person / epsilon
     p = math.exp(-1 / scale)
-    tail = math.log(rounds / beta) + math.log(2 / (1 + p))
-    return math.ceil(scale * tail * (1 + 1e-12)) / rows
+    tail = math.log(terms.max_queries / _noise_beta(terms)) + math.log(2 / (1 + p))
+    return math.ceil(scale * tail * (1 + 1e-12)) / terms.rows
 
 
-def rows_of(request: InteractiveRequest) -> int:
-    """The public number of rows: as given, or the table's own where that is public."""
-    rows = public_rows(request.rows, request.public_rows)
-    if rows is None:
-        raise ParameterError(
-            "the number of rows is private here and answers are fractions of it; give a public "
-            "number with rows="
-        )
-    if rows < 1:
-        raise DataError("the table has no rows; there is nothing to ask")
-    return rows
-
-
-def _noise_beta(request: InteractiveRequest) -> float:
+def _noise_beta(terms: Terms) -> float:
     """A sampled universe takes half of the failure probability."""
-    whole = request.universe is None or request.listed is not None
-    parts = (1 if whole else 2) * (1 if exact("fallback", request.fallback) == 0 else 2)
-    return float(request.beta) / parts
+    whole = terms.universe is None or terms.listed is not None
+    parts = (1 if whole else 2) * (1 if exact("fallback", terms.method.fallback) == 0 else 2)
+    return float(terms.beta) / parts
 
 
-def _shares(request: InteractiveRequest) -> tuple[Fraction, Fraction]:
+def _shares(terms: Terms) -> tuple[Fraction, Fraction]:
     """The parts of the charge for tables beforehand, and for independent answers at the end."""
-    shares = exact("warm_start", request.warm_start), exact("fallback", request.fallback)
-    names = ("warm_start", "fallback")
-    for name, share in zip(names, shares, strict=True):
-        if not 0 <= share < 1:
-            raise ParameterError(
-                f"{name}={getattr(request, name)} is not a share in [0, 1); give 0.1 for a tenth, "
-                "'auto', or 0 for none"
-            )
+    shares = exact("warm_start", terms.method.warm_start), exact("fallback", terms.method.fallback)
     if sum(shares) >= 1:
         raise ParameterError("warm_start and fallback leave nothing for the rounds; lower them")
-    if shares[1] > 0 and (request.alpha is not None or request.threshold == PROVED):
+    if shares[1] > 0 and (terms.method.alpha is not None or terms.method.threshold == PROVED):
         raise ParameterError(
             "alpha and threshold='proved' are for updates that last, a fallback is for when they "
             "run out; leave out one of them"
@@ -235,126 +219,111 @@ def _shares(request: InteractiveRequest) -> tuple[Fraction, Fraction]:
     return shares
 
 
-def _multiplier(request: InteractiveRequest, share: Fraction) -> float:
+def _multiplier(terms: Terms, share: Fraction) -> float:
     """Of Gaussian noise that this share of the charge pays for."""
-    rho = float(zcdp_rho(request.epsilon, request.delta)) * float(share)
+    rho = float(zcdp_rho(terms.epsilon, terms.delta)) * float(share)
     return float(f"{1 / math.sqrt(2 * rho) * 1.0001:.5g}")
 
 
 def _first(
-    prior: Gaussian | None, fallback: IndependentAnswers | None, request: InteractiveRequest
+    prior: Gaussian | None, fallback: IndependentAnswers | None, terms: Terms
 ) -> Event | None:
     """What is charged beside the rounds, as the mechanism states it."""
     events: list[Event] = [] if prior is None else [prior]
     if fallback is not None:
-        events.append(fallback.promise(request.relation).event)
+        events.append(fallback.promise(terms.relation).event)
     if len(events) > 1:
         return Compose(tuple(events))
     return events[0] if events else None
 
 
-def _fallback_bound(fallback: IndependentAnswers, request: InteractiveRequest, rows: int) -> float:
+def _fallback_bound(fallback: IndependentAnswers, terms: Terms) -> float:
     """No noise of these answers is larger, as a fraction of the rows, but for half of beta."""
     found = answer_bound(
-        float(fallback.noise_multiplier), int(request.rows_per_person), fallback.queries,
-        _noise_beta(request),
+        float(fallback.noise_multiplier), int(terms.rows_per_person), fallback.queries,
+        _noise_beta(terms),
     )  # fmt: skip
-    return found / rows
+    return found / terms.rows
 
 
-def _updates(request: InteractiveRequest, rows: int, entropy: float, share: float) -> int:
+def _updates(terms: Terms, entropy: float, share: float) -> int:
     """The cap: as given, for a given alpha, or where the bound is about smallest."""
-    if request.updates is not None:
-        count(updates=request.updates)
-        if request.alpha is not None:
+    if terms.method.updates is not None:
+        if terms.method.alpha is not None:
             raise ParameterError("give updates= or alpha=, not both")
-        return int(request.updates)
-    gamma = domain_of(request)[1]
-    rho = float(zcdp_rho(request.epsilon, request.delta)) * share
-    spread = math.sqrt(2 * math.log(3 / float(request.delta)))
+        return int(terms.method.updates)
+    gamma = domain_of(terms)[1]
+    rho = float(zcdp_rho(terms.epsilon, terms.delta)) * share
+    spread = math.sqrt(2 * math.log(3 / float(terms.delta)))
 
     def bound(updates: int, *, gap: Gap = _gap) -> float:
         # Steps as the binomial tail needs them, a round's epsilon as rho allows: near enough.
         steps = 2 * updates + 2 * spread * math.sqrt(updates) + spread**2
         size = math.sqrt(2 * rho / steps)
-        noise = noise_bound(
-            size, rows, request.rows_per_person, request.max_queries, _noise_beta(request)
-        )
-        if updates >= request.max_queries and request.threshold in (None, PROVED):
+        noise = noise_bound(size, terms)
+        if updates >= terms.max_queries and terms.method.threshold in (None, PROVED):
             return noise
-        return gap(entropy, updates, request) + 2 * noise + gamma
+        return gap(entropy, updates, terms) + 2 * noise + gamma
 
-    most = min(MOST_UPDATES, int(request.max_queries))
+    most = min(MOST_UPDATES, int(terms.max_queries))
     choices = sorted({*(round(1.02**i) for i in range(700) if 1.02**i <= most), most})
     # As if no update were given away: most sessions need few of them, and less noise.
     best = min(choices, key=lambda updates: bound(updates, gap=_needed))
-    if request.alpha is None:
+    if terms.method.alpha is None:
         return best
-    probability(alpha=request.alpha)
     for updates in choices:
-        if bound(updates) <= float(request.alpha):
+        if bound(updates) <= float(terms.method.alpha):
             return updates
     raise ParameterError(
-        f"alpha={request.alpha} is below what this budget allows, about "
+        f"alpha={terms.method.alpha} is below what this budget allows, about "
         f"{bound(best):.3g}; raise it, or ask fewer questions"
     )
 
 
-def _paper(request: InteractiveRequest, rows: int, domain: int, gamma: float) -> InteractivePlan:
+def _paper(terms: Terms, universe: Universe) -> Sized[WeightsSizes]:
     """The printed constants of Figure 1, with what they are really worth by our accounting."""
-    given = (request.updates, request.threshold, request.alpha)
-    shares = exact("warm_start", request.warm_start), exact("fallback", request.fallback)
+    given = (terms.method.updates, terms.method.threshold, terms.method.alpha)
+    shares = exact("warm_start", terms.method.warm_start), exact("fallback", terms.method.fallback)
     if any(value is not None for value in given) or any(shares):
         raise ParameterError(
             "calibration='paper' has the printed constants; leave out updates, threshold, alpha, "
             "warm_start and fallback"
         )
-    epsilon, delta, n = float(request.epsilon), float(request.delta), rows
-    log_m = math.log(max(domain, 2))
+    epsilon, delta, n = float(terms.epsilon), float(terms.delta), terms.rows
+    log_m = math.log(max(universe.kept, 2))
     sigma = 10 * math.log(1 / delta) * log_m**0.25 / (math.sqrt(n) * epsilon)
-    tail = math.log(request.max_queries) + math.log(1 / float(request.beta))
+    tail = math.log(terms.max_queries) + math.log(1 / float(terms.beta))
     # a question makes at most one update, so that a short session is charged for few
-    updates = max(1, min(math.floor(n * math.sqrt(log_m)), int(request.max_queries)))
+    updates = max(1, min(math.floor(n * math.sqrt(log_m)), int(terms.max_queries)))
     if updates > MOST_UPDATES:
         raise ParameterError(
             f"the printed constants allow {updates:,} updates, too many to account for; ask at "
             f"most {MOST_UPDATES:,} questions, or use calibration='target-charging'"
         )
-    size = float(f"{request.rows_per_person / (n * sigma) / 1.0001:.5g}")
+    size = float(f"{terms.rows_per_person / (n * sigma) / 1.0001:.5g}")
     steps = _steps_for(updates, size, delta / 2)
-    rounds = CappedRounds(updates, size, steps, request.relation)
-    stated = guarantee_of(rounds, request.delta, "zcdp")
+    rounds = CappedRounds(updates, size, steps, terms.relation)
+    stated = guarantee_of(rounds, terms.delta, "zcdp")
     if stated.epsilon > epsilon:
         raise ParameterError(
             "the printed constants are not proved private at this epsilon and delta; use "
             "calibration='target-charging'"
         )
-    return InteractivePlan(
-        request.cells,
-        domain,
-        rows,
-        int(request.rows_per_person),
-        int(request.max_queries),
-        float(request.beta),
-        updates,
-        size,
-        steps,
-        4 * sigma * tail + gamma,
-        noise_bound(size, n, request.rows_per_person, request.max_queries, _noise_beta(request)),
-        2 * sigma * tail,
-        "fixed",
-        log_m**0.25 / math.sqrt(n),
-        "paper",
-        gamma,
-        None if request.universe is None else domain,
-        int(request.universe_seed),
-        None,
-        True,
-        rounds,
-        stated,
-        "zcdp",
-        listed=request.listed,
+    sizes = WeightsSizes(
+        rows=n,
+        rows_per_person=int(terms.rows_per_person),
+        max_queries=int(terms.max_queries),
+        beta=float(terms.beta),
+        accountant="zcdp",
+        universe=universe,
+        rounds=Rounds(updates=updates, epsilon=size, steps=steps, noise=noise_bound(size, terms)),
+        threshold=Threshold(
+            last=4 * sigma * tail + universe.gamma, gap=2 * sigma * tail, guaranteed=True
+        ),
+        calibration="paper",
+        fixed_step=log_m**0.25 / math.sqrt(n),
     )
+    return Sized(sizes, stated)
 
 
 def _steps_for(updates: int, size: float, lost: float) -> int:

@@ -30,9 +30,7 @@ def new_file(path: Path, what: str) -> int:
             lambda error: DataError(f"{what} {path} cannot be written: {reason(error)}"), OSError
         ),
         instead(
-            DataError(
-                f"{path} exists already; go on with it (resume_interactive), or name another file"
-            ),
+            DataError(f"{path} exists already; go on with it (wn.resume), or name another file"),
             FileExistsError,
         ),
     ):

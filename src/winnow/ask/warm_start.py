@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from statistics import NormalDist
@@ -27,16 +26,15 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.ask.constants import InteractivePlan, InteractiveRequest
 from winnow.ask.crossing import column_sets
 from winnow.ask.mechanism import prior_variance
-from winnow.core.checks import Real, one_of
+from winnow.ask.sizes import MEAN_OF_NORMAL, Sized, WeightsSizes
+from winnow.ask.terms import Terms
+from winnow.core.checks import Real
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
 from winnow.release.table_fit import TableWeights
 
-AUTO = "auto"
-"""The word for a start that public numbers choose."""
 SHARE = Fraction(1, 5)
 """The part of the charge that the tables get, unless the user says."""
 FALLBACK = Fraction(1, 4)
@@ -51,8 +49,6 @@ FEWEST_UPDATES = 20
 COSTS = 1.25
 """By so much the usual errors may grow for a start."""
 
-MEAN_OF_NORMAL = math.sqrt(2 / math.pi)
-"""The mean size of a standard normal number."""
 MISFIT = 0.002
 """What pairs of columns do not know of a question about three, as a part of the rows.
 
@@ -67,7 +63,7 @@ _PASSES = 30
 _PART = 4
 _LEAST = 3.0
 
-Planner = Callable[[InteractiveRequest], InteractivePlan]
+Sizer = Callable[[Terms], Sized[WeightsSizes]]
 
 
 def ways_of(shape: Sequence[int] | None) -> int:
@@ -109,7 +105,7 @@ def table_error(shape: Sequence[int], deviation: float) -> float:
     return deviation * math.sqrt(first * second) / 2
 
 
-def typical_error(plan: InteractivePlan, request: InteractiveRequest) -> float:
+def typical_error(sizes: WeightsSizes, terms: Terms) -> float:
     """The mean error of an answer to expect, whose kind is that of independent noise.
 
     After a start from pairs of columns few questions need an update. An answer has the noise of the
@@ -120,78 +116,75 @@ def typical_error(plan: InteractivePlan, request: InteractiveRequest) -> float:
     is known of the errors but what they usually keep to, and their mean is the part of it that the
     mean of normal noise is of what all the noise keeps to.
     """
-    if plan.updates >= plan.max_queries:
-        return min(1.0, plan.rows_per_person / plan.epsilon / plan.rows)
-    if plan.prior_multiplier is not None and plan.prior_ways == PAIRS and request.shape is not None:
+    if sizes.rounds.updates >= sizes.max_queries:
+        return min(1.0, sizes.rows_per_person / sizes.rounds.epsilon / sizes.rows)
+    start = sizes.start
+    if start is not None and start.ways == PAIRS and terms.shape is not None:
         deviation = deviation_of(
-            request.shape, plan.prior_multiplier, plan.rows_per_person, request.relation
+            terms.shape, start.multiplier, sizes.rows_per_person, terms.relation
         )
-        sums = [math.sqrt(a * b) / 2 for a, b in combinations(request.shape, PAIRS)]
-        noise = deviation * sum(sums) / len(sums) / plan.rows
-        chance = 1 / (8 * math.sqrt(plan.rows))
-        return min(plan.usual, math.hypot(MEAN_OF_NORMAL * math.hypot(noise, chance), MISFIT))
-    reached = -NormalDist().inv_cdf(plan.beta / (2 * plan.max_queries))
-    return plan.usual * MEAN_OF_NORMAL / reached
+        sums = [math.sqrt(a * b) / 2 for a, b in combinations(terms.shape, PAIRS)]
+        noise = deviation * sum(sums) / len(sums) / sizes.rows
+        chance = 1 / (8 * math.sqrt(sizes.rows))
+        return min(sizes.usual, math.hypot(MEAN_OF_NORMAL * math.hypot(noise, chance), MISFIT))
+    reached = -NormalDist().inv_cdf(sizes.beta / (2 * sizes.max_queries))
+    return sizes.usual * MEAN_OF_NORMAL / reached
 
 
-def by_default(request: InteractiveRequest) -> bool:
+def by_default(terms: Terms) -> bool:
     """Whether the user has left the cap and the threshold to the plan."""
-    given = (request.updates, request.threshold, request.alpha)
+    given = (terms.method.updates, terms.method.threshold, terms.method.alpha)
     return all(value is None for value in given)
 
 
-def better_start(request: InteractiveRequest, planned: Planner) -> InteractivePlan:
+def better_start(terms: Terms, sized: Sizer) -> Sized[WeightsSizes]:
     """From tables, where that is predicted to help; otherwise from nothing."""
-    one_of((AUTO,), warm_start=request.warm_start)
-    cold = replace(request, warm_start=0)
-    unlike = request.universe is not None or request.calibration == "paper"
-    if unlike or not by_default(request):
-        return planned(cold)
-    tables = _from_tables(request, planned)
+    cold = terms.by(warm_start=0)
+    unlike = terms.universe is not None or terms.method.calibration == "paper"
+    if unlike or not by_default(terms):
+        return sized(cold)
+    tables = _from_tables(terms, sized)
     if tables is None:
-        return planned(cold)
+        return sized(cold)
     try:
-        plain = planned(cold)
+        plain = sized(cold)
     except ParameterError:
         return tables
-    return tables if tables.usual <= COSTS * plain.usual else plain
+    return tables if tables.sizes.usual <= COSTS * plain.sizes.usual else plain
 
 
-def _from_tables(request: InteractiveRequest, planned: Planner) -> InteractivePlan | None:
-    """The plan with all pairs of columns, and independent answers at the end where they help.
+def _from_tables(terms: Terms, sized: Sizer) -> Sized[WeightsSizes] | None:
+    """The sizes with all pairs of columns, and independent answers at the end where they help.
 
     That is where the bound on all errors falls to a half, and what answers usually keep to hardly
     grows. Where it falls by less, the largest errors of a hypothesis that has learned what it could
     were no worse than those of the noise at the end, in ``benchmarks/interactive.py`` with hostile
     questions.
     """
-    if not isinstance(request.fallback, str):
-        return _with_tables(request, planned)
-    one_of((AUTO,), fallback=request.fallback)
-    without = _with_tables(replace(request, fallback=0), planned)
-    ending = _with_tables(replace(request, fallback=FALLBACK), planned)
+    if not isinstance(terms.method.fallback, str):
+        return _with_tables(terms, sized)
+    without = _with_tables(terms.by(fallback=0), sized)
+    ending = _with_tables(terms.by(fallback=FALLBACK), sized)
     if without is None or ending is None:
         return without
-    lower = ending.bound <= LOWER * without.bound
-    return ending if lower and ending.usual <= COSTS * without.usual else without
+    lower = ending.sizes.bound <= LOWER * without.sizes.bound
+    return ending if lower and ending.sizes.usual <= COSTS * without.sizes.usual else without
 
 
-def _with_tables(request: InteractiveRequest, planned: Planner) -> InteractivePlan | None:
-    """The plan with all pairs of columns, if their noise stays below what the rounds can see."""
-    if request.shape is None or ways_of(request.shape) != PAIRS:
+def _with_tables(terms: Terms, sized: Sizer) -> Sized[WeightsSizes] | None:
+    """The sizes with all pairs of columns, if their noise stays below what the rounds can see."""
+    if terms.shape is None or ways_of(terms.shape) != PAIRS:
         return None
     try:
-        plan = planned(replace(request, warm_start=SHARE))
+        found = sized(terms.by(warm_start=SHARE))
     except ParameterError:
         return None
-    low = plan.low if plan.fallback_multiplier is None else plan.threshold
-    if not low or plan.prior_multiplier is None:
+    sizes, start = found.sizes, found.sizes.start
+    low = sizes.threshold.low if sizes.fallback is None else sizes.threshold.last
+    if not low or start is None:
         return None
-    deviation = deviation_of(
-        request.shape, plan.prior_multiplier, plan.rows_per_person, request.relation
-    )
-    noise = table_error(request.shape, deviation / plan.rows)
-    return plan if noise <= low else None
+    deviation = deviation_of(terms.shape, start.multiplier, sizes.rows_per_person, terms.relation)
+    return found if table_error(terms.shape, deviation / sizes.rows) <= low else None
 
 
 def fitted_start(

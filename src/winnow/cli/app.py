@@ -21,7 +21,7 @@ from typer.core import TyperCommand
 
 from winnow._version import __version__
 from winnow.ask.cli import command as ask
-from winnow.ask.cli import plan as plan_interactive
+from winnow.ask.cli import plan as plan_ask
 from winnow.cli import audit, demo, ledger, reproduce, schema
 from winnow.cli.derived import parameters, record_in, typed
 from winnow.cli.reporting import options_of_command, report, reported, weak_promises
@@ -202,7 +202,7 @@ _add(plans, "itemsets", plan_itemsets.itemsets, BEFORE, plan_itemsets.EXAMPLES)
 _add(plans, "learn", learn.plan, BEFORE, learn.PLAN_EXAMPLES)
 _add(plans, "tabulate", tables.plan, BEFORE, tables.PLAN_EXAMPLES)
 _add(plans, "release", plan_release.release, BEFORE, plan_release.EXAMPLES)
-_add(plans, "interactive", plan_interactive.interactive, BEFORE, plan_interactive.EXAMPLES)
+_add(plans, "ask", plan_ask.ask, BEFORE, plan_ask.EXAMPLES)
 schemas = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
 app.add_typer(
     schemas,

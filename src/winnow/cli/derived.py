@@ -16,6 +16,8 @@ from typing import Annotated, Any, Generic, TypeVar, get_args, get_origin
 import typer
 
 from winnow.core.options import Field, Methods, Option, options
+from winnow.errors import ParameterError
+from winnow.foreign import instead, shown
 
 T = TypeVar("T")
 _NAMED = re.compile(r"\b([a-z_]+)=(?=[\s,.;:)]|$)")
@@ -56,9 +58,9 @@ def parameters(record: type[Any]) -> Iterator[Parameter]:
         for own, takers in of_methods(field.option):
             assert isinstance(own.option, Option)
             text = f"For {' and '.join(takers)}: {own.option.help[:1].lower()}{own.option.help[1:]}"
-            text += f" One of: {', '.join(own.words)}." if own.words else ""
-            shown = Option("", own.option.metavar, flag=own.option.flag, panel=field.option.panel)
-            yield _parameter(own, spelled(text, flags), shown, maybe=True)
+            text += f" One of: {', '.join(own.words)}." if own.words and not own.or_word else ""
+            about = Option("", own.option.metavar, flag=own.option.flag, panel=field.option.panel)
+            yield _parameter(own, spelled(text, flags), about, maybe=True)
 
 
 def typed(record: type[T], given: dict[str, Any]) -> Typed[T]:
@@ -67,12 +69,27 @@ def typed(record: type[T], given: dict[str, Any]) -> Typed[T]:
     for field in offered(record):
         value = given.pop(field.name)
         if isinstance(field.option, Methods):
-            own = {each.name: given.pop(each.name) for each, _ in of_methods(field.option)}
+            own = {
+                each.name: _value(each, given.pop(each.name))
+                for each, _ in of_methods(field.option)
+            }
             value = field.option.build(value, {n: v for n, v in own.items() if v is not None})
         elif field.simple == list[str]:
             value = [] if value is None else [part.strip() for part in value.split(",")]
-        said[field.name] = value
+        said[field.name] = _value(field, value)
     return Typed(record, said)
+
+
+def _value(field: Field, text: Any) -> Any:
+    """What was typed, as the record takes it: a number where it is not one of its words."""
+    if not field.or_word or text is None or text in field.words:
+        return text
+    words = " or ".join(field.words)
+    with instead(
+        ParameterError(f"{flag_of(field)} {shown(text)} is no number; give one, or {words}"),
+        ValueError,
+    ):
+        return field.simple(text)
 
 
 def offered(record: type[Any]) -> list[Field]:
@@ -112,16 +129,16 @@ def spelled(help: str, flags: dict[str, str]) -> str:
 
 
 def _parameter(field: Field, help: str, about: Option, maybe: bool = False) -> Parameter:
-    kind = str if field.simple == list[str] else field.simple
+    kind = str if field.simple == list[str] or field.or_word else field.simple
     default = None if maybe or field.default == () else field.default
     if field.needed or field.name == "epsilon":  # a command has no other way to say it
         default = Parameter.empty
-    shown = typer.Option(
+    typed_as = typer.Option(
         flag_of(field),
         metavar=about.metavar or None,
         help=help,
         rich_help_panel=about.panel or None,
         show_default=default not in (None, False, Parameter.empty),
     )
-    annotation = Annotated[kind | None if default is None else kind, shown]  # type: ignore[valid-type]
+    annotation = Annotated[kind | None if default is None else kind, typed_as]  # type: ignore[valid-type]
     return Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

@@ -140,9 +140,15 @@ class Field:
         """What it is on a line or in JSON: words, a plain type, or a list of texts."""
         if isinstance(self.option, Methods):
             return self.option.simple
-        if self.words:
+        if self.words and not self.or_word:
             return Literal[self.words]
         return next((plain for plain in (bool, float, int, str) if plain in self.kinds), list[str])
+
+    @property
+    def or_word(self) -> bool:
+        """Whether it takes a number or a word, such as a share or "auto"."""
+        literal = any(get_origin(kind) is Literal for kind in self.kinds)
+        return literal and any(plain in self.kinds for plain in (float, int))
 
     @property
     def needed(self) -> bool:
@@ -221,10 +227,11 @@ class Method(Checked):
 
 
 def _check(field: Field, option: Option, value: Any) -> None:
-    if field.words:
+    if field.words and (isinstance(value, str) or not field.or_word):
         if value not in field.words:
+            number = "give a number, or" if field.or_word else "choose"
             raise ParameterError(
-                f"{field.name}={shown(value)} is unknown; choose one of: {', '.join(field.words)}"
+                f"{field.name}={shown(value)} is unknown; {number} one of: {', '.join(field.words)}"
             )
         return
     if field.simple is bool:

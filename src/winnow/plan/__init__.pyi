@@ -1,8 +1,9 @@
 from winnow.answers.plan import MethodRow as MethodRow
 from winnow.answers.plan import ReleasePlan as ReleasePlan
 from winnow.answers.plan import release as release
-from winnow.ask.plan import InteractiveComparison as InteractiveComparison
-from winnow.ask.plan import interactive as interactive
+from winnow.ask.compared import AskRow as AskRow
+from winnow.ask.plan import AskPlan as AskPlan
+from winnow.ask.plan import ask as ask
 from winnow.itemsets.plan import ItemsetPlan as ItemsetPlan
 from winnow.itemsets.plan import ItemsetRow as ItemsetRow
 from winnow.itemsets.plan import frequent_itemsets as frequent_itemsets
@@ -16,6 +17,8 @@ from winnow.learn.plan import learn as learn
 from winnow.lp.calibration import LpPlan as LpPlan
 from winnow.lp.plan import lp as lp
 from winnow.lp.plan import lp_optimum as lp_optimum
+from winnow.read.about import AboutTable as AboutTable
+from winnow.read.about import table as table
 from winnow.release.plan import MwemPlan as MwemPlan
 from winnow.release.plan import MwemRow as MwemRow
 from winnow.release.plan import mwem as mwem

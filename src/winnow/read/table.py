@@ -172,6 +172,7 @@ def read_table(
     unit: str | None = None,
     max_rows_per_person: int = 1,
     relation: str | Relation = Relation.SUBSTITUTION,
+    rows: int | None = None,
     line_breaks: bool = False,
     delimiter: str | None = None,
     encoding: str = "utf-8",
@@ -208,7 +209,8 @@ def read_table(
     row per person, which declares it public, is refused.
 
     ``relation`` says what neighbours are. Under 'substitution' the number of rows is public
-    when a person has one row; under 'add-remove' it is private.
+    when a person has one row; under 'add-remove' it is private. ``rows`` then states a public
+    number of which answers are fractions, for ``winnow.ask``: from an earlier release, or a guess.
 
     ``keep="engine"`` leaves the rows where they are: a release asks for the cells of the marginal
     tables that it needs, all in one question, however many rows there are. Then a value outside
@@ -228,6 +230,8 @@ def read_table(
     if person is not None and not isinstance(person, str):
         raise ParameterError(f"person={shown(person)} is not the name of a column; give a text")
     check_count(max_rows_per_person=max_rows_per_person)
+    if rows is not None:
+        check_count(rows=rows)
     if person is None and max_rows_per_person != 1:
         raise ParameterError(
             f"max_rows_per_person={max_rows_per_person} needs person=: without it every row is a "
@@ -255,15 +259,10 @@ def read_table(
             seen = engine_for(source, memory, used, text)
             kept = _KeptTable(seen, query, memory)
             kept.tables([()])  # what cannot be read is refused before anything is charged
+        people = _bounded(seen, person, int(max_rows_per_person))
         return SealedTable(
-            declared,
-            Sealed(kept, "rows"),
-            int(max_rows_per_person),
-            related,
-            who,
-            drops,
-            _bounded(seen, person, int(max_rows_per_person)),
-        )
+            declared, Sealed(kept, "rows"), int(max_rows_per_person), related, who, drops, people
+        ).stating(rows)
     with refusing("the source cannot be read", memory=memory):
         seen = engine_for(source, memory, used, text)
         (values, weights), as_text = seen.distinct(query)
@@ -272,10 +271,11 @@ def read_table(
         if drops:
             kept = np.logical_and.reduce([held >= 0 for held in codes])
             codes, weights = tuple(held[kept] for held in codes), weights[kept]
-        rows = group(codes, weights, declared.shape)
+        grouped = group(codes, weights, declared.shape)
     most = int(max_rows_per_person)
     people = _bounded(seen, person, most)
-    return SealedTable(declared, Sealed(rows, "rows"), most, related, who, drops, people)
+    table = SealedTable(declared, Sealed(grouped, "rows"), most, related, who, drops, people)
+    return table.stating(rows)
 
 
 def _bounded(engine: Engine, person: str | None, most: int) -> BoundedPeople | None:

@@ -20,7 +20,7 @@ Wire = Mapping[str, Any]
 """Types of their own over HTTP, by the names of fields."""
 
 
-def body(name: str, record: type[Any], base: type[Any], tag: str, wire: Wire) -> type[Any]:
+def body(name: str, record: type[Any], base: type[Any], tag: str | None, wire: Wire) -> type[Any]:
     """The body of a request: closed, with the ranges and the help of its options.
 
     ``wire`` has the types of fields that are something else over HTTP than in Python, and of
@@ -77,14 +77,17 @@ def offered(record: type[Any]) -> list[Field]:
 
 def _kind(field: Field) -> Any:
     if isinstance(field.option, Methods):
-        bodies = [_method(each) for each in field.option.of if options(each)]
+        bodies = [_method(each) for each in field.option.of if offered(each)]
         return Annotated[reduce(or_, bodies, Literal[field.words]), Meta(description=_help(field))]
-    kind = bool if field.simple is bool else Annotated[field.simple, _meta(field, field.option)]
+    kind: Any = bool
+    if field.simple is not bool:
+        kind = Annotated[field.simple, _meta(field, field.option)]
+    kind = kind | Literal[field.words] if field.or_word else kind
     return kind | None if field.default is None else kind
 
 
 def _method(made: type[Method]) -> type[Any]:
-    listed = [(field.name, _kind(field), field.default) for field in options(made)]
+    listed = [(field.name, _kind(field), field.default) for field in offered(made)]
     return msgspec.defstruct(
         f"{made.__name__}Method",
         listed,

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.ask.audit.by_hand import weights_plan
 from winnow.ask.audit.fallback import (
     fallback_enumerated,
     fallback_faithful,
@@ -33,10 +34,11 @@ from winnow.ask.audit.model import (
     steps_for,
 )
 from winnow.ask.audit.tables import tables_enumerated, tables_faithful, tables_twins
-from winnow.ask.constants import InteractivePlan
-from winnow.ask.mechanism import MultiplicativeWeights
+from winnow.ask.mechanism import WeightsRounds
+from winnow.ask.plan import AskPlan
 from winnow.ask.questions import Question
-from winnow.ask.session import Interactive
+from winnow.ask.session import WeightsSession
+from winnow.ask.sizes import Rounds
 from winnow.ask.state import CellState
 from winnow.audit.fidelity import chi_square_p_value, fidelity_result
 from winnow.audit.result import AuditResult
@@ -44,7 +46,6 @@ from winnow.core.relation import Relation
 from winnow.core.run import single_run
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
-from winnow.privacy import Guarantee
 from winnow.read.crossing import Rows, SealedTable, group
 from winnow.release.audit.rounds import as_twin, pairs
 
@@ -65,9 +66,9 @@ _NEAR = tuple((d, t) for d in (0, 2, 4, 7) for t in (0.5, 2.5, 6.5))
 _LEVELS = ((0.5, 1, 0.75), (0.5, 2, 1.0), (1.0, 1, 2.0))
 
 
-def mechanism_at(epsilon: float, updates: int, level: float) -> MultiplicativeWeights:
+def mechanism_at(epsilon: float, updates: int, level: float) -> WeightsRounds:
     """The mechanism with the steps that make its claim at this level smallest."""
-    return MultiplicativeWeights(updates, epsilon, steps_for(epsilon, updates, level))
+    return WeightsRounds(updates, epsilon, steps_for(epsilon, updates, level))
 
 
 def interactive_enumerated(*, quick: bool = False) -> Iterator[AuditResult]:
@@ -237,26 +238,25 @@ def simulated_kinds(draws: int, seed: int) -> Any:
     observed = np.zeros(2 ** len(QUESTIONS), np.int64)
     for draw in range(draws):
         key, receipt = single_run(plan.mechanism, table.relation, root.child(f"draw-{draw}"))
-        rounds = plan.mechanism.open(table, key)
-        session = Interactive(plan, SCHEMA, CellState(SCHEMA), rounds, receipt)
+        rounds = plan.draw(table, key)
+        session = WeightsSession(plan, SCHEMA, CellState(SCHEMA), rounds, receipt)
         kinds = [session.ask(question).kind == "fresh" for question in asked]
         observed[sum(1 << place for place, fresh in enumerate(kinds) if fresh)] += 1
     return observed
 
 
-def _plan() -> InteractivePlan:
+def _plan() -> AskPlan:
     """The constants of the audited sessions, by hand."""
-    mechanism = mechanism_at(EPSILON, UPDATES, LEVEL)
-    return InteractivePlan(
-        cells=4, domain=4, rows=TOTAL, rows_per_person=1, max_queries=len(QUESTIONS) + 1,
-        beta=0.5, updates=UPDATES, epsilon=EPSILON, steps=mechanism.steps,
-        threshold=THRESHOLD / TOTAL, noise=NOISE / TOTAL, gap=0.1, step="measured",
-        fixed_step=0.0, calibration="target-charging", gamma=0.0, universe=None,
-        universe_seed=0, prior_multiplier=None, guaranteed=False,
-        event=mechanism.promise(Relation.SUBSTITUTION).event,
-        guarantee=Guarantee(LEVEL, capped_delta(EPSILON, UPDATES, LEVEL), Relation.SUBSTITUTION),
-        accountant="tight",
-    )  # fmt: skip
+    steps = mechanism_at(EPSILON, UPDATES, LEVEL).steps
+    return weights_plan(
+        SCHEMA,
+        rows=TOTAL,
+        queries=len(QUESTIONS) + 1,
+        rounds=Rounds(updates=UPDATES, epsilon=EPSILON, steps=steps, noise=NOISE / TOTAL),
+        threshold=THRESHOLD / TOTAL,
+        level=LEVEL,
+        delta=capped_delta(EPSILON, UPDATES, LEVEL),
+    )
 
 
 def table_of(histogram: tuple[int, ...]) -> SealedTable:

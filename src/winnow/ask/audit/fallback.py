@@ -12,13 +12,15 @@ from functools import lru_cache
 
 import numpy as np
 
+from winnow.ask.audit.by_hand import weights_plan
 from winnow.ask.audit.independent import loss_of_sums, noise_p_value
 from winnow.ask.audit.model import CODES, COUNT, ROWS, RepeatedModel, adversary_table
-from winnow.ask.constants import InteractivePlan
 from winnow.ask.independent_answers import IndependentAnswers
-from winnow.ask.mechanism import MultiplicativeWeights
+from winnow.ask.mechanism import WeightsRounds
+from winnow.ask.plan import AskPlan
 from winnow.ask.questions import Question
-from winnow.ask.session import Interactive
+from winnow.ask.session import WeightsSession
+from winnow.ask.sizes import Fallback, Rounds
 from winnow.ask.state import CellState
 from winnow.audit.fidelity import fidelity_result
 from winnow.audit.result import AuditResult
@@ -26,7 +28,7 @@ from winnow.core.relation import Relation
 from winnow.core.run import single_run
 from winnow.core.schema import Schema
 from winnow.core.tape import Tape
-from winnow.privacy import Guarantee, zcdp_cost, zcdp_delta
+from winnow.privacy import zcdp_cost, zcdp_delta
 from winnow.release.audit.rounds import as_twin
 
 EPSILON, UPDATES, STEPS = 0.2, 1, 16
@@ -42,10 +44,10 @@ _NEAR = tuple((d, t) for d in (0, 2, 4) for t in (0.5, 2.5))
 _SCHEMA = Schema.parse({"a": CODES})
 
 
-def mechanism() -> MultiplicativeWeights:
+def mechanism() -> WeightsRounds:
     """What is audited."""
     fallback = IndependentAnswers(QUERIES, MULTIPLIER)
-    return MultiplicativeWeights(UPDATES, EPSILON, STEPS, fallback=fallback)
+    return WeightsRounds(UPDATES, EPSILON, STEPS, fallback=fallback)
 
 
 def fallback_enumerated() -> Iterator[AuditResult]:
@@ -112,24 +114,25 @@ def _noises(draws: int, seed: int) -> tuple[int, ...]:
     found: list[int] = []
     for draw in range(draws):
         key, receipt = single_run(plan.mechanism, table.relation, root.child(f"{draw}"))
-        run = plan.mechanism.open(table, key)
-        session = Interactive(plan, _SCHEMA, CellState(_SCHEMA), run, receipt)
+        run = plan.draw(table, key)
+        session = WeightsSession(plan, _SCHEMA, CellState(_SCHEMA), run, receipt)
         answers = map(session.ask, asked)
         found += [round(each.count) - COUNT for each in answers if each.kind == "independent"]
     return tuple(found)
 
 
 @lru_cache(maxsize=1)
-def _plan() -> InteractivePlan:
-    event = mechanism().promise(Relation.SUBSTITUTION).event
-    return InteractivePlan(
-        cells=CODES, domain=CODES, rows=ROWS, rows_per_person=1, max_queries=QUERIES, beta=0.5,
-        updates=UPDATES, epsilon=EPSILON, steps=STEPS, threshold=0.5 / ROWS, noise=2 / ROWS,
-        gap=0.1, step="measured", fixed_step=0.0, calibration="target-charging", gamma=0.0,
-        universe=None, universe_seed=0, prior_multiplier=None, guaranteed=True, event=event,
-        guarantee=Guarantee(LEVEL, _claimed(), Relation.SUBSTITUTION), accountant="zcdp",
-        fallback_multiplier=MULTIPLIER, fallback_noise=0.1,
-    )  # fmt: skip
+def _plan() -> AskPlan:
+    return weights_plan(
+        _SCHEMA,
+        rows=ROWS,
+        queries=QUERIES,
+        rounds=Rounds(updates=UPDATES, epsilon=EPSILON, steps=STEPS, noise=2 / ROWS),
+        threshold=0.5 / ROWS,
+        level=LEVEL,
+        delta=_claimed(),
+        fallback=Fallback(multiplier=MULTIPLIER, noise=0.1),
+    )
 
 
 def fallback_twins(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:

@@ -14,11 +14,12 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.ask.audit.by_hand import independent_plan
 from winnow.ask.audit.model import CODES, COUNT, ROWS, adversary_table
-from winnow.ask.independent import Independent
+from winnow.ask.independent import IndependentSession
 from winnow.ask.independent_answers import IndependentAnswers
-from winnow.ask.independent_plan import IndependentPlan
 from winnow.ask.open_session import Answer
+from winnow.ask.plan import AskPlan
 from winnow.ask.questions import Question
 from winnow.audit.fidelity import chi_square_p_value, fidelity_result
 from winnow.audit.result import AuditResult
@@ -28,7 +29,7 @@ from winnow.core.relation import Relation
 from winnow.core.run import single_run
 from winnow.core.schema import Schema
 from winnow.core.tape import Tape
-from winnow.privacy import Guarantee, zcdp_cost, zcdp_delta
+from winnow.privacy import zcdp_cost, zcdp_delta
 from winnow.release.audit.rounds import as_twin
 
 Floats = NDArray[np.float64]
@@ -117,7 +118,7 @@ def independent_sampled(*, quick: bool = False, seed: int) -> Iterator[AuditResu
     yield sample_answers(300 if quick else 2_000, seed)
 
 
-class Redrawing(Independent):
+class Redrawing(IndependentSession):
     """Broken on purpose: every answer has fresh noise, and repeats are not counted."""
 
     def _ask(self, questions: list[Question]) -> list[Answer]:
@@ -131,7 +132,9 @@ class Redrawing(Independent):
         return [self._answer(question, None)]
 
 
-def sample_answers(draws: int, seed: int, kind: type[Independent] = Independent) -> AuditResult:
+def sample_answers(
+    draws: int, seed: int, kind: type[IndependentSession] = IndependentSession
+) -> AuditResult:
     """What so many real sessions let the adversary prove at the claimed delta."""
     claimed = claimed_delta()
     tallies = [_tallies(kind, count, draws, seed + count) for count in (COUNT, COUNT + 1)]
@@ -152,7 +155,7 @@ def sample_answers(draws: int, seed: int, kind: type[Independent] = Independent)
 
 
 def _tallies(
-    kind: type[Independent], count: int, draws: int, seed: int
+    kind: type[IndependentSession], count: int, draws: int, seed: int
 ) -> tuple[Integers, Integers]:
     """The mean of all answers, in tenths of a row around the two counts; two halves."""
     halves = np.zeros((2, 81), np.int64)
@@ -163,21 +166,26 @@ def _tallies(
 
 
 def _answers(
-    kind: type[Independent], count: int, draws: int, seed: int, repeats: int = REPEATS
+    kind: type[IndependentSession], count: int, draws: int, seed: int, repeats: int = REPEATS
 ) -> Iterator[list[float]]:
     table, root, plan = adversary_table(count), Tape.seeded(seed), _plan()
     asked = [Question(_SCHEMA, {0: np.array([1, 2 + i])}) for i in range(QUERIES)]
     for draw in range(draws):
         key, receipt = single_run(plan.mechanism, table.relation, root.child(f"{draw}"))
-        session = kind(plan, _SCHEMA, plan.mechanism.open(table, key), receipt)
+        session = kind(plan, _SCHEMA, plan.draw(table, key), receipt)
         yield [session.ask(q).count for _ in range(repeats) for q in asked]
 
 
 @lru_cache(maxsize=1)
-def _plan() -> IndependentPlan:
-    event = mechanism().promise(Relation.SUBSTITUTION).event
-    stated = Guarantee(LEVEL, claimed_delta(), Relation.SUBSTITUTION)
-    return IndependentPlan(ROWS, 1, QUERIES, 0.5, MULTIPLIER, 1.0, event, stated, "zcdp")
+def _plan() -> AskPlan:
+    return independent_plan(
+        _SCHEMA,
+        rows=ROWS,
+        queries=QUERIES,
+        multiplier=MULTIPLIER,
+        level=LEVEL,
+        delta=claimed_delta(),
+    )
 
 
 def independent_faithful(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
@@ -211,7 +219,7 @@ def fidelity_of_answers(variance: float, draws: int, seed: int) -> AuditResult:
 
 @lru_cache(maxsize=4)
 def _noises(draws: int, seed: int) -> list[int]:
-    sessions = _answers(Independent, COUNT, draws, seed, repeats=1)
+    sessions = _answers(IndependentSession, COUNT, draws, seed, repeats=1)
     return [round(count) - COUNT for answers in sessions for count in answers]
 
 

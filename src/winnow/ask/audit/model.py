@@ -16,10 +16,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.ask.constants import InteractivePlan
-from winnow.ask.mechanism import MultiplicativeWeights
+from winnow.ask.audit.by_hand import weights_plan
+from winnow.ask.plan import AskPlan
 from winnow.ask.questions import Question
-from winnow.ask.session import Interactive
+from winnow.ask.session import WeightsSession
+from winnow.ask.sizes import Rounds
 from winnow.ask.state import CellState
 from winnow.audit.result import AuditResult
 from winnow.audit.sampling import epsilon_lower_bound
@@ -29,7 +30,6 @@ from winnow.core.run import single_run
 from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
-from winnow.privacy import Guarantee
 from winnow.privacy.capped import lost_mass, optimal_composition
 from winnow.read.crossing import Rows, SealedTable, group
 
@@ -251,7 +251,7 @@ _SCHEMA = Schema.parse({"a": CODES})
 _BINS = 41
 
 
-class Forgetful(Interactive):
+class Forgetful(WeightsSession):
     """Broken on purpose: what was measured is forgotten, and not counted."""
 
     def _learn(self, question: Question, number: int, count: int, guess: float) -> None:
@@ -266,7 +266,9 @@ def adversary_table(count: int) -> SealedTable:
     return SealedTable(_SCHEMA, Sealed(Rows(*rows), "made-up rows"))
 
 
-def sample_adversary(draws: int, seed: int, kind: type[Interactive] = Interactive) -> AuditResult:
+def sample_adversary(
+    draws: int, seed: int, kind: type[WeightsSession] = WeightsSession
+) -> AuditResult:
     """What so many real sessions (or broken ones) let the adversary prove, against the claim."""
     claimed = capped_delta(EPSILON, UPDATES, LEVEL)
     plan = _plan()
@@ -275,7 +277,7 @@ def sample_adversary(draws: int, seed: int, kind: type[Interactive] = Interactiv
         for count in (COUNT, COUNT + 1)
     ]
     bound, event = epsilon_lower_bound(tallies[0], tallies[1], delta=claimed)
-    mechanism = plan.mechanism
+    mechanism = plan.expected.mechanism
     return AuditResult(
         "sampling",
         f"{mechanism.title}: an adversary that asks real sessions {ROUNDS} near-threshold "
@@ -292,7 +294,7 @@ def sample_adversary(draws: int, seed: int, kind: type[Interactive] = Interactiv
 
 
 def _tallies(
-    plan: InteractivePlan, kind: type[Interactive], table: SealedTable, draws: int, seed: int
+    plan: AskPlan, kind: type[WeightsSession], table: SealedTable, draws: int, seed: int
 ) -> tuple[Integers, Integers]:
     """How often each amount of evidence was found, in two halves."""
     asked = [Question(_SCHEMA, {0: np.array([1, 2 + i])}) for i in range(ROUNDS)]
@@ -300,13 +302,13 @@ def _tallies(
     halves = np.zeros((2, _BINS), np.int64)
     for draw in range(draws):
         key, receipt = single_run(plan.mechanism, table.relation, root.child(f"{draw}"))
-        rounds = plan.mechanism.open(table, key)
+        rounds = plan.draw(table, key)
         session = kind(plan, _SCHEMA, CellState(_SCHEMA), rounds, receipt)
         halves[draw % 2, _evidence(session, asked)] += 1
     return halves[0], halves[1]
 
 
-def _evidence(session: Interactive, asked: list[Question]) -> int:
+def _evidence(session: WeightsSession, asked: list[Question]) -> int:
     """The log likelihood ratio of the answers, as far as the adversary follows it, in bins."""
     silent = _below(COUNT + 1) - _below(COUNT)
     total, released = 0.0, False
@@ -329,15 +331,14 @@ def _below(true: int) -> float:
     return math.log(sum((1 - q) / (1 + q) * q ** abs(count - true) for count in reach))
 
 
-def _plan() -> InteractivePlan:
-    mechanism = MultiplicativeWeights(UPDATES, EPSILON, steps_for(EPSILON, UPDATES, LEVEL))
-    return InteractivePlan(
-        cells=CODES, domain=CODES, rows=ROWS, rows_per_person=1, max_queries=ROUNDS + 1,
-        beta=0.5, updates=UPDATES, epsilon=EPSILON, steps=mechanism.steps,
-        threshold=THRESHOLD / ROWS, noise=2 / ROWS, gap=0.1, step="measured", fixed_step=0.0,
-        calibration="target-charging", gamma=0.0, universe=None, universe_seed=0,
-        prior_multiplier=None, guaranteed=False,
-        event=mechanism.promise(Relation.SUBSTITUTION).event,
-        guarantee=Guarantee(LEVEL, capped_delta(EPSILON, UPDATES, LEVEL), Relation.SUBSTITUTION),
-        accountant="tight",
-    )  # fmt: skip
+def _plan() -> AskPlan:
+    steps = steps_for(EPSILON, UPDATES, LEVEL)
+    return weights_plan(
+        _SCHEMA,
+        rows=ROWS,
+        queries=ROUNDS + 1,
+        rounds=Rounds(updates=UPDATES, epsilon=EPSILON, steps=steps, noise=2 / ROWS),
+        threshold=THRESHOLD / ROWS,
+        level=LEVEL,
+        delta=capped_delta(EPSILON, UPDATES, LEVEL),
+    )

@@ -14,7 +14,7 @@ import numpy as np
 
 from winnow.ask.audit.independent import LEVEL, moved_delta, noise_p_value
 from winnow.ask.crossing import PrivateCounts
-from winnow.ask.mechanism import MultiplicativeWeights, prior_variance
+from winnow.ask.mechanism import WeightsRounds, prior_variance
 from winnow.ask.warm_start import PAIRS
 from winnow.audit.fidelity import fidelity_result
 from winnow.audit.result import AuditResult
@@ -35,9 +35,9 @@ EACH_ALONE = "every table of a warm start has the noise that it would need alone
 _TOLERANCE = 1e-9
 
 
-def mechanism() -> MultiplicativeWeights:
+def mechanism() -> WeightsRounds:
     """What is audited: its first event, the tables."""
-    return MultiplicativeWeights(1, 1, 12, prior_multiplier=1, prior_ways=PAIRS)
+    return WeightsRounds(1, 1, 12, prior_multiplier=1, prior_ways=PAIRS)
 
 
 def tables_enumerated() -> Iterator[AuditResult]:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from winnow.ask.cli.plan import share_of
+from winnow.ask.cli.cells import cells_file, with_cells
+from winnow.ask.methods import Independent, MultiplicativeWeights
+from winnow.ask.request import Ask
+from winnow.cli.derived import Typed
 from winnow.cli.options import (
     PLAIN_TEXT,
     TABLE,
     ColumnsOption,
-    EpsilonOption,
     JsonOption,
     MaxRowsPerPersonOption,
     OneRowOption,
@@ -31,12 +32,12 @@ from winnow.cli.options import (
 )
 from winnow.cli.recording import UNRECORDED, Record
 from winnow.cli.reporting import report, reported
-from winnow.cli.universe import distance_from, universe_file, universe_from
+from winnow.core.options import AUTO
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
 
 if TYPE_CHECKING:
-    from winnow.read.crossing import SealedTable
+    from winnow.ask.plan import AskPlan
 
 
 _METHOD = "Method"
@@ -56,33 +57,11 @@ TAB key completes columns and values; :help lists the commands.
 """
 
 
-class SessionMethod(StrEnum):
-    """How a session answers."""
-
-    WEIGHTS = "multiplicative-weights"
-    INDEPENDENT = "independent"
-    RECOMMENDED = "recommended"
-
-
-class NoiseProof(StrEnum):
-    """Which proof sizes the noise of a hypothesis."""
-
-    TARGET = "target-charging"
-    PAPER = "paper"
-
-
 @reported()
 def ask(
     table: TableArgument,
     schema: SchemaOption,
-    epsilon: EpsilonOption,
-    delta: Annotated[float, typer.Option("--delta", metavar="D", help="E.g. 1e-6.")],
-    max_queries: Annotated[
-        int,
-        typer.Option(
-            "--max-queries", metavar="K", help="For how many questions errors are to be bounded."
-        ),
-    ] = 10_000,
+    asked: Typed[Ask],
     seed: SeedOption = None,
     text: TextOptions = PLAIN_TEXT,
     pad_to: PadToOption = None,
@@ -104,105 +83,6 @@ def ask(
         int | None,
         option("--rows", "N", "A public number of rows, where theirs is private.", TABLE),
     ] = None,
-    method: Annotated[
-        SessionMethod,
-        typer.Option(
-            "--method",
-            help="A hypothesis that learns (for very many questions), noise on every answer (for "
-            "few), or what usually has the smaller errors.",
-            rich_help_panel=_METHOD,
-        ),
-    ] = SessionMethod.RECOMMENDED,
-    threshold: Annotated[
-        float | None,
-        option(
-            "--threshold",
-            "T",
-            "How far off, as a fraction of the rows, the hypothesis may be before it learns.",
-            _METHOD,
-        ),
-    ] = None,
-    updates: Annotated[
-        int | None,
-        option(
-            "--updates",
-            "C",
-            "How often it may learn; chosen from public numbers by default.",
-            _METHOD,
-        ),
-    ] = None,
-    warm_start: Annotated[
-        str,
-        option(
-            "--warm-start",
-            "SHARE",
-            "A share of the charge for noisy counts of pairs of columns to start from; auto "
-            "takes one where it should help, 0 none.",
-            _METHOD,
-        ),
-    ] = "auto",
-    fallback: Annotated[
-        str,
-        option(
-            "--fallback",
-            "SHARE",
-            "A share of the charge for independent answers when updates have run out; auto takes "
-            "one where it lowers the error bound, 0 none.",
-            _METHOD,
-        ),
-    ] = "auto",
-    beta: Annotated[
-        float,
-        option(
-            "--beta", "B", "Bounds hold for all answers together with probability 1 - B.", _METHOD
-        ),
-    ] = 0.05,
-    alpha: Annotated[
-        float | None,
-        option("--alpha", "A", "An error bound to aim at, as a fraction of the rows.", _METHOD),
-    ] = None,
-    calibration: Annotated[
-        NoiseProof,
-        typer.Option("--calibration", help="Which proof sizes the noise.", rich_help_panel=_METHOD),
-    ] = NoiseProof.TARGET,
-    universe: Annotated[
-        str | None,
-        option(
-            "--universe",
-            "CELLS|FILE",
-            "Keep the hypothesis on so many sampled cells (with --smoothness; alpha: as many "
-            "as --alpha needs), or on those of a public list: a CSV file, a label for each column.",
-            _METHOD,
-        ),
-    ] = None,
-    smoothness: Annotated[
-        float | None,
-        option(
-            "--smoothness",
-            "XI",
-            "With --universe: no cell holds more than this part of the rows.",
-            _METHOD,
-        ),
-    ] = None,
-    phi: Annotated[
-        str | None,
-        option(
-            "--phi",
-            "PHI",
-            "With --universe: how far, as a fraction of the rows, the data may be from what "
-            "such cells can carry, on any question; rows: as far as independent draws are.",
-            _METHOD,
-        ),
-    ] = None,
-    memory: Annotated[
-        str,
-        option(
-            "--memory",
-            "SIZE",
-            "Hold every cell while they fit; beyond it the list of updates.",
-            _METHOD,
-        ),
-    ] = "1GB",
     synthesise: Annotated[
         str | None,
         option(
@@ -253,18 +133,18 @@ def ask(
     from winnow.ask.cli.prompt import prompt, read_batch, write_answers
     from winnow.ask.opening import resumed_session
     from winnow.ask.state_files import key_path
-    from winnow.ask.verb import open_interactive
     from winnow.cli.files import named_by, refuse_overwriting
     from winnow.cli.printing import working
     from winnow.cli.recording import warn_of_other_labels
     from winnow.core.saving import FORMATS, check_target
     from winnow.read.table import read_table
 
+    method = asked.method
     if synthesise is not None:
         workload = _workload_to_save(synthesise, batch, out, json)
-        if method is SessionMethod.INDEPENDENT:
+        if isinstance(method, Independent):
             raise ParameterError("noise on every answer keeps no hypothesis to --synthesise")
-        method = SessionMethod.WEIGHTS
+        method = MultiplicativeWeights() if method == AUTO else method
     elif batch is None and (out is not None or json):
         raise ParameterError("--out and --json are for a --batch; at the prompt answers are shown")
     if out is not None and json:
@@ -272,7 +152,7 @@ def ask(
     if out is not None:
         check_target(out, FORMATS if batch is None else (".csv", ".json"))
         kept = [] if state is None else [state, key_path(state)]
-        named = [*named_by(table), schema, batch, universe_file(universe), *kept]
+        named = [*named_by(table), schema, batch, cells_file(method), *kept]
         refuse_overwriting([path for path in named if path is not None], "--out", out)
     check_unit_said(person, one_row, "--person")
     relation, budget = record.account(relation, Relation.SUBSTITUTION)
@@ -288,6 +168,7 @@ def ask(
             person=person,
             max_rows_per_person=max_rows_per_person,
             relation=relation,
+            rows=rows,
             **text.said(),
             salt=salt,
         )
@@ -297,44 +178,18 @@ def ask(
         session.padded(padding_of(pad_to))
         report(f"going on with {session!r}; {session.guarantee}, charged when it was opened")
     else:
-        sizing: dict[str, Any] = {
-            "threshold": threshold,
-            "updates": updates,
-            "warm_start": share_of("--warm-start", warm_start),
-            "fallback": share_of("--fallback", fallback),
-            "alpha": alpha,
-            "universe": universe_from(universe, sealed.schema),
-            "smoothness": smoothness,
-            "phi": distance_from(phi),
-        }
-        if calibration is not NoiseProof.TARGET:
-            sizing["calibration"] = str(calibration)
         prompted = batch is None and synthesise is None
-        _agree(sealed, rows, epsilon, delta, max_queries, sizing, ask=not yes and prompted)
-        warn_of_other_labels(budget, sealed)
-        session = open_interactive(
-            sealed,
-            epsilon=epsilon,
-            delta=delta,
-            method=method,
-            max_queries=max_queries,
-            rows=rows,
-            threshold=threshold,
-            updates=updates,
-            warm_start=sizing["warm_start"],
-            fallback=sizing["fallback"],
-            beta=beta,
-            alpha=alpha,
-            calibration=str(calibration),
-            universe=sizing["universe"],
-            smoothness=smoothness,
-            phi=0.0 if phi is None else sizing["phi"],
-            memory=memory,
+        request = asked(
+            method=with_cells(method, sealed.schema),
             state=state,
-            budget=budget,
             pad_to=padding_of(pad_to),
+            budget=budget,
             seed=seed,
         )
+        plan = request.plan(sealed)
+        _agree(plan, ask=not yes and prompted)
+        warn_of_other_labels(budget, sealed)
+        session = plan.run(sealed, budget=budget, seed=seed, state=state).padded(request.pad_to)
     with session:
         if synthesise is not None and out is not None:
             _synthesised(session, workload, passes, out)
@@ -365,33 +220,9 @@ def _synthesised(session: Any, workload: Any, passes: int, out: Path) -> None:
     report(f"{found.status} after {found.passes} passes and {found.updates} updates: {out}")
 
 
-def _agree(
-    table: SealedTable,
-    rows: int | None,
-    epsilon: float,
-    delta: float,
-    max_queries: int,
-    sizing: dict[str, Any],
-    *,
-    ask: bool,
-) -> None:
+def _agree(plan: AskPlan, *, ask: bool) -> None:
     """Show what to expect; on a terminal ask whether to go on."""
-    from winnow.ask.plan import interactive
-
-    number = rows if rows is not None else table.n
-    if number is None:
-        return  # opening the session says what is missing
-    comparison = interactive(
-        table.schema,
-        n=number,
-        epsilon=epsilon,
-        delta=delta,
-        max_queries=max_queries,
-        rows_per_person=table.rows_per_person,
-        relation=table.relation,
-        **{name: value for name, value in sizing.items() if value is not None},
-    )
-    typer.echo(f"{comparison} (--method {comparison.recommended_method})", err=True)
+    typer.echo(f"{plan} (--method {plan.method})", err=True)
     if not ask or not sys.stdin.isatty():
         return
     if not typer.confirm("\nOpen the session and spend this?", err=True):

@@ -1,122 +1,62 @@
-"""``winnow plan interactive``: a hypothesis that learns, or noise on every answer?"""
+"""``winnow plan ask``: a hypothesis that learns, or noise on every answer?"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from winnow.ask.cli.cells import with_cells
+from winnow.ask.request import Ask
+from winnow.cli.derived import Typed
 from winnow.cli.options import (
     ASKED,
     AssumedRowsOption,
     AssumedRowsPerPersonOption,
-    DeltaOfPlanOption,
-    EpsilonOfPlanOption,
     JsonOption,
     OutOption,
     option,
     relation_of_people,
 )
 from winnow.cli.reporting import reported
-from winnow.cli.universe import distance_from, universe_from
 from winnow.core.relation import Relation
-from winnow.errors import ParameterError
-from winnow.foreign import instead, shown
+from winnow.errors import InputError, ParameterError
 
 if TYPE_CHECKING:
-    from winnow.ask.plan import InteractiveComparison
+    from winnow.ask.compared import AskRow
+    from winnow.ask.plan import AskPlan
 
 
 EXAMPLES = """\
 Examples:
 
-winnow plan interactive --schema schema.json -n 48842 --epsilon 1 --delta 1e-6
+winnow plan ask --schema schema.json -n 48842 --epsilon 1 --delta 1e-6
 
-winnow plan interactive --cells 120960 -n 48842 --epsilon 1 --delta 1e-6 --max-queries 10000 \
---max-queries 1000000
+winnow plan ask --cells 120960 -n 48842 --epsilon 1 --delta 1e-6 --max-queries 50000
 """
 
-_AS_ASKED = "As in winnow ask."
 _SHORT = {"multiplicative-weights": "hypothesis", "independent": "independent", "none": "neither"}
 _USUAL = (1_000, 10_000, 100_000, 1_000_000)
+"""Numbers of questions that are compared beside the one that was asked for."""
 
-
-def share_of(name: str, typed: str) -> float | str:
-    """A share of the charge, or the word for one that is chosen."""
-    from winnow.ask.warm_start import AUTO
-
-    if typed == AUTO:
-        return typed
-    with instead(
-        ParameterError(f"{name} {shown(typed)} is no share; give auto, 0, or one like 0.2"),
-        ValueError,
-    ):
-        return float(typed)
+Compared = list[tuple[int, "tuple[AskRow, ...]"]]
 
 
 @reported()
-def interactive(
+def ask(
     n: AssumedRowsOption,
-    epsilon: EpsilonOfPlanOption,
-    delta: DeltaOfPlanOption,
+    asked: Typed[Ask],
     schema: Annotated[
         Path | None,
-        typer.Option(
-            "--schema",
-            metavar="FILE",
-            help="The public schema of the table, a JSON file.",
-            rich_help_panel=ASKED,
-        ),
+        option("--schema", "FILE", "The public schema of the table, a JSON file.", ASKED),
     ] = None,
     cells: Annotated[
         int | None,
-        typer.Option(
-            "--cells",
-            metavar="M",
-            help="Instead of a schema: how many different rows there could be.",
-            rich_help_panel=ASKED,
+        option(
+            "--cells", "M", "Instead of a schema: how many different rows there could be.", ASKED
         ),
     ] = None,
-    max_queries: Annotated[
-        list[int] | None,
-        typer.Option(
-            "--max-queries",
-            metavar="K",
-            help="For how many questions; may be given often. 1,000 to 1,000,000 by default.",
-            rich_help_panel=ASKED,
-        ),
-    ] = None,
-    beta: Annotated[
-        float,
-        typer.Option(
-            "--beta",
-            metavar="B",
-            help="The chance that a bound may fail, for all answers together.",
-            rich_help_panel=ASKED,
-        ),
-    ] = 0.05,
     max_rows_per_person: AssumedRowsPerPersonOption = 1,
     relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
-    threshold: Annotated[
-        float | None,
-        option("--threshold", "T", _AS_ASKED, ASKED),
-    ] = None,
-    updates: Annotated[
-        int | None,
-        option("--updates", "C", _AS_ASKED, ASKED),
-    ] = None,
-    warm_start: Annotated[
-        str,
-        typer.Option(
-            "--warm-start", metavar="SHARE", help="As in winnow ask.", rich_help_panel=ASKED
-        ),
-    ] = "auto",
-    fallback: Annotated[str, option("--fallback", "SHARE", _AS_ASKED, ASKED)] = "auto",
-    alpha: Annotated[float | None, option("--alpha", "A", _AS_ASKED, ASKED)] = None,
-    universe: Annotated[str | None, option("--universe", "CELLS|FILE", _AS_ASKED, ASKED)] = None,
-    smoothness: Annotated[float | None, option("--smoothness", "XI", _AS_ASKED, ASKED)] = None,
-    phi: Annotated[str | None, option("--phi", "PHI", _AS_ASKED, ASKED)] = None,
     json: JsonOption = False,
     out: OutOption = None,
 ) -> None:
@@ -126,82 +66,81 @@ def interactive(
     learns (private multiplicative weights) with its logarithm. Bounds hold for all answers
     together.
     """
-    from winnow import plan
+    from winnow.ask.compared import the_better
+    from winnow.ask.plan import compared
     from winnow.cli.files import refuse_overwriting
     from winnow.cli.printing import show_json
     from winnow.core.saving import check_target, save
-    from winnow.core.schema import Schema
+    from winnow.read.about import table
 
-    if (schema is None) == (cells is None):
+    known = schema if schema is not None else cells
+    if known is None or (schema is not None and cells is not None):
         raise ParameterError("give --schema FILE or --cells M, one of them")
     if out is not None:
         check_target(out)
         refuse_overwriting([] if schema is None else [schema], "--out", out)
-    sizing: dict[str, Any] = {
-        "threshold": threshold, "updates": updates, "alpha": alpha, "smoothness": smoothness,
-        "warm_start": share_of("--warm-start", warm_start),
-        "fallback": share_of("--fallback", fallback), "phi": distance_from(phi),
-        "universe": universe_from(universe, None if schema is None else Schema.parse(schema)),
-    }  # fmt: skip
-    found = [
-        plan.interactive(
-            schema if schema is not None else _number(cells),
-            n=n,
-            epsilon=epsilon,
-            delta=delta,
-            max_queries=k,
-            beta=beta,
-            rows_per_person=max_rows_per_person,
-            relation=relation,
-            **{name: value for name, value in sizing.items() if value is not None},
-        )
-        for k in max_queries or _USUAL
+    about = table(known, rows=n, relation=relation, max_rows=max_rows_per_person)
+    request = asked(method=with_cells(asked.method, about.schema))
+    plan: AskPlan | None = None
+    try:
+        plan = request.plan(about)
+    except InputError:
+        compared(request, about)  # options that are wrong, and not merely too much to ask, are said
+    sizes = sorted({int(request.max_queries), *_USUAL})
+    found: Compared = []
+    for size in sizes:
+        typed = asked(method=request.method, max_queries=size)
+        found.append((size, compared(typed, about)))
+    rows = [
+        {"max_queries": size, "recommended": the_better(each)}
+        | {f"{row.method} {name}": value for row in each for name, value in _stated(row)}
+        for size, each in found
     ]
-    documents = [comparison.to_dict() for comparison in found]
+    document: dict[str, Any] = {"plan": None if plan is None else plan.to_dict(), "compared": rows}
     if json:
-        show_json(documents)
+        show_json(document)
     else:
-        _show(found)
+        _show(request, plan, found, n, about.cells, relation)
     if out is not None:
-        rows = [{k: v for k, v in d.items() if k != "session"} for d in documents]
-        save(out, documents, rows)
+        save(out, document, rows)
 
 
-def _number(cells: int | None) -> int:
-    assert cells is not None
-    return cells
+def _stated(row: AskRow) -> list[tuple[str, Any]]:
+    """What a method says of itself; what it has not is left out."""
+    return [
+        (name, value) for name, value in row.to_dict().items() if isinstance(value, float | int)
+    ]
 
 
-def _show(found: list[InteractiveComparison]) -> None:
+def _show(
+    asked: Ask, plan: AskPlan | None, found: Compared, n: int, cells: int, relation: Relation
+) -> None:
     from rich.text import Text
 
+    from winnow.ask.compared import the_better
     from winnow.cli.printing import console, grid, pairs
     from winnow.core.schema import cells_text
 
-    first = found[0]
     table = pairs()
-    table.add_row("table", Text(f"{first.n:,} rows, {cells_text(first.cells)} cells"))
-    table.add_row(
-        "asked",
-        Text(
-            f"epsilon {first.epsilon:.6g}, delta {first.delta:.6g}, "
-            f"{Relation(first.relation).sentence}"
-        ),
-    )
-    table.add_row("bounds", Text(f"for all answers together, with probability {1 - first.beta:g}"))
+    table.add_row("table", Text(f"{n:,} rows, {cells_text(cells)} cells"))
+    promise = f"epsilon {float(asked.epsilon):.6g}, delta {float(asked.delta):.6g}"
+    table.add_row("asked", Text(f"{promise}, {relation.sentence}"))
+    sure = f"for all answers together, with probability {1 - float(asked.beta):g}"
+    table.add_row("bounds", Text(sure))
     screen = console()
     screen.print(table)
-    rows: list[list[str | Text]] = [
-        [
-            f"{c.max_queries:,}",
-            _percent(c.interactive_bound),
-            "-" if c.session is None else f"{c.session.updates:,}",
-            _percent(c.independent_bound),
-            _percent(c.independent_deviation),
-            Text(_SHORT[c.recommended_method], style="bold green"),
-        ]
-        for c in found
-    ]
+    rows: list[list[str | Text]] = []
+    for size, (weights, single) in found:
+        rows.append(
+            [
+                f"{size:,}",
+                _percent(weights.bound),
+                "-" if weights.updates is None else f"{weights.updates:,}",
+                _percent(single.bound),
+                _percent(single.deviation or 0.0),
+                Text(_SHORT[the_better((weights, single))], style="bold green"),
+            ]
+        )
     heads = [
         ("questions", "right"), ("hypothesis", "right"), ("updates", "right"),
         ("independent", "right"), ("typical", "right"), ("recommended", "left"),
@@ -213,6 +152,9 @@ def _show(found: list[InteractiveComparison]) -> None:
         "answer. What a hypothesis reaches is usually better than its bound.",
         style="dim",
     )
+    if plan is not None:
+        told = plan.expected.told(plan.guarantee)
+        screen.print(f"\nwinnow ask would take {plan.method}:\n{told}", markup=False)
 
 
 def _percent(fraction: float) -> str:

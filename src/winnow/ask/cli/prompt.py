@@ -198,7 +198,7 @@ def _respond(session: Opened, budget: Budget | None, line: str) -> None:
             case ":help":
                 typer.echo(HELP)
             case ":plan":
-                typer.echo(f"{session.plan}\n\n{_comparison(session)}")
+                typer.echo(f"{session.sizes.told(session.guarantee)}\n\n{session.plan}")
             case ":columns":
                 for column in session.schema.columns:
                     shown = ", ".join(str(label) for label in column.labels[:12])
@@ -222,32 +222,13 @@ def _show(answer: Answer, session: Opened) -> None:
         if not answer.adaptive:
             off += ", for questions that do not depend on earlier answers"
     typer.echo(
-        f"{answer.value:.4f}  about {answer.count:,.0f} of {session.plan.rows:,}  "
+        f"{answer.value:.4f}  about {answer.count:,.0f} of {session.sizes.rows:,}  "
         f"({answer.kind}; {off})"
     )
 
 
-def _comparison(session: Opened) -> str:
-    """The same as ``winnow plan interactive``, for this session's numbers."""
-    from winnow.ask.plan import interactive
-
-    plan, stated = session.plan, session.guarantee
-    return str(
-        interactive(
-            session.schema,
-            n=plan.rows,
-            epsilon=stated.epsilon,
-            delta=stated.delta,
-            max_queries=plan.max_queries,
-            beta=plan.beta,
-            rows_per_person=plan.rows_per_person,
-            relation=plan.event.relation,
-        )
-    )
-
-
 def _show_budget(session: Opened, budget: Budget | None) -> None:
-    from winnow.ask.session import Interactive
+    from winnow.ask.session import WeightsSession
 
     table = pairs()
     for name, text in session.receipt.note():
@@ -255,10 +236,10 @@ def _show_budget(session: Opened, budget: Budget | None) -> None:
     table.add_row("guarantee", str(session.guarantee))
     table.add_row("session", session.status)
     asked = "rounds" if session.method == "multiplicative-weights" else "questions"
-    table.add_row(asked, f"{session.rounds:,} of {session.plan.max_queries:,}")
-    if isinstance(session, Interactive):
-        table.add_row("updates", f"{session.updates:,} of {session.plan.updates:,}")
-        if session.plan.fallback_multiplier is not None:
+    table.add_row(asked, f"{session.rounds:,} of {session.sizes.max_queries:,}")
+    if isinstance(session, WeightsSession):
+        table.add_row("updates", f"{session.updates:,} of {session.sizes.rounds.updates:,}")
+        if session.sizes.fallback is not None:
             table.add_row("independent answers left", f"{session.fallback_left:,}")
     if session.late:
         table.add_row("late answers", f"{session.late:,}")

@@ -158,8 +158,8 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     + _released("the noisy whole numbers of tables", "result.value.tables.layers.*.details*")
     + _derived("fitted to the noisy tables", *_FITTED, "result.value.fit*")
     + _SHOWN,
-    "open_interactive": _ANSWERS,
-    "resume_interactive": _ANSWERS + _JOURNAL,
+    "ask": _ANSWERS,
+    "resume": _ANSWERS + _JOURNAL,
     "Session": _released("what the verbs drew", "result.*.value", "result.*.value.*")
     + _ANSWERS
     + _keyed("times and codes of the ledger, under its key", *_CODES)

@@ -19,7 +19,7 @@ import numpy as np
 
 from winnow.answers.verb import release
 from winnow.ask.crossing import WIDE_SUM
-from winnow.ask.verb import open_interactive
+from winnow.ask.verb import ask
 from winnow.audit.replay.compare import Call, Replay, ReplayPlace, ReplayRun, seed_of
 from winnow.audit.replay.people import Family, People, neighbours
 from winnow.audit.replay.programs import LABELLED, labelled_arrays
@@ -169,9 +169,10 @@ def _tabulated(people: People, place: ReplayPlace) -> Any:
 
 def _questions(people: People, place: ReplayPlace) -> Any:
     """One question that is given cell by cell."""
-    table = table_of(people, Relation.ADD_REMOVE)
-    session = open_interactive(table, epsilon=4.0, delta=0.01, max_queries=2, rows=40,
-                               method="independent", seed=place.seed)  # fmt: skip
+    table = table_of(people, Relation.ADD_REMOVE).stating(40)
+    session = ask(
+        table, epsilon=4.0, delta=0.01, max_queries=2, method="independent", seed=place.seed
+    )
     found = session.ask(queries([[0, 1, 1, 0]]))
     return {"answers": [found], "receipt": session.receipt}
 
@@ -261,7 +262,7 @@ REPLAYS: tuple[BorderReplay, ...] = (
     BorderReplay(FEW_BYTES, "top_k", _PUBLIC_LOG, EVENTS, 24.0, quick=False),
     BorderReplay(WIDE_KEYS, "tabulate", _tabulated, ROWS, 3.0),
     BorderReplay(EXACT_FLOAT, "tabulate", _tabulated, ROWS, 2.0),
-    BorderReplay(WIDE_SUM, "open_interactive", _questions, ROWS, 2.0),
+    BorderReplay(WIDE_SUM, "ask", _questions, ROWS, 2.0),
     BorderReplay(MANY_ROWS, "learn", _learned, LABELLED, 2.0),
     BorderReplay(FEW_LEFT, "select", _selected, HOLDERS, 2.0),
     BorderReplay(FEW_KEYS, "top_k", _SHORT_LIST, HOLDERS, 8.0),

@@ -33,7 +33,7 @@ WITHOUT_PRIVATE_DATA = {
     "plan learn": "takes public numbers",
     "plan tabulate": "takes a public schema",
     "plan release": "takes a public schema",
-    "plan interactive": "takes a public schema",
+    "plan ask": "takes a public schema",
     "ledger init": "makes an empty ledger",
     "ledger share": "takes names and public numbers",
     "serve demo": "makes its data up",

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from winnow.answers.settings import METHODS as METHODS_OF_RELEASE
-from winnow.ask.opening import METHODS
+from winnow.ask.request import Ask
 from winnow.audit.replay.commands import command_replays
 from winnow.audit.replay.compare import Replay
 from winnow.audit.replay.programs import program_replays
@@ -20,6 +20,7 @@ from winnow.audit.replay.tables import table_replays
 from winnow.audit.result import AuditResult
 from winnow.core.laws import Law
 from winnow.core.measurement import MEASUREMENTS
+from winnow.core.options import options
 from winnow.inner_product.index.building import INDEX_NAMES
 from winnow.inner_product.vectors import EXACT
 from winnow.learn.bound import MECHANISMS as LEARNING
@@ -54,7 +55,7 @@ WORDS: dict[tuple[str, str], tuple[str, ...]] = {
     ("release", "update"): (*UPDATES, TABLES),
     ("release", "measurement"): tuple(MEASUREMENTS),
     ("release", "index"): INDEX_NAMES,
-    ("open_interactive", "method"): METHODS,
+    ("ask", "method"): next(field.words for field in options(Ask) if field.name == "method"),
     ("solve_lp", "private"): PRIVATE,
     ("solve_lp", "selection"): ("dense", "lazy"),
     ("solve_lp", "index"): INDEX_NAMES,
