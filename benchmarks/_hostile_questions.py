@@ -42,9 +42,7 @@ def hostile(
     table: SealedTable, held: np.ndarray, epsilon: float, k: int, seed: int, **options: Any
 ) -> dict[str, Any]:
     """One session and its errors."""
-    session = wn.open_interactive(
-        table, epsilon=epsilon, delta=1e-6, max_queries=k, seed=1, **options
-    )
+    session = wn.ask(table, epsilon=epsilon, delta=1e-6, max_queries=k, seed=1, **options)
     random = np.random.default_rng(seed)
     off: list[float] = []
 
@@ -65,7 +63,7 @@ def hostile(
 
     quiet = 0
     while isinstance(session, WeightsSession) and session.learns and quiet < PATIENCE:
-        threshold = session.plan.threshold_at(session._rounds.left, session._entropy)
+        threshold = session.sizes.threshold_at(session._rounds.left, session._entropy)
         quiet = 0 if ask(OVER * threshold) == "fresh" else quiet + 1
         if len(off) >= SMALL:
             break
@@ -75,8 +73,8 @@ def hostile(
         "method": session.method,
         "max": max(off),
         "mean": float(np.mean(off[-LARGE:])),
-        "bound": session.plan.bound,
+        "bound": session.sizes.bound,
         "updates": getattr(session, "updates", None),
-        "cap": getattr(session.plan, "updates", None),
+        "cap": session.sizes.rounds.updates if isinstance(session, WeightsSession) else None,
         "falls back": isinstance(session, WeightsSession) and not session.learns,
     }

@@ -10,12 +10,12 @@ import pytest
 
 from winnow.ask.audit.claims import (
     TABLE,
+    ask_enumerated,
+    ask_faithful,
+    ask_sampled,
+    ask_twins,
     enumerate_repeated,
     fidelity_of_sessions,
-    interactive_enumerated,
-    interactive_faithful,
-    interactive_sampled,
-    interactive_twins,
     session_model,
 )
 from winnow.ask.audit.independent import (
@@ -76,19 +76,19 @@ def test_the_transcripts_of_a_session_have_the_chance_one_together() -> None:
 
 
 def test_sessions_and_repeated_questions_tell_no_more_than_is_charged() -> None:
-    results = [*interactive_enumerated(), *interactive_sampled(quick=True, seed=5)]
+    results = [*ask_enumerated(), *ask_sampled(quick=True, seed=5)]
     assert [r for r in results if not r.passed] == []
     assert {r.kind for r in results} == {"enumeration", "sampling"}
 
 
 def test_real_sessions_draw_the_model() -> None:
-    assert all(r.passed for r in interactive_faithful(quick=True, seed=5))
+    assert all(r.passed for r in ask_faithful(quick=True, seed=5))
     wrong = replace(session_model(), threshold=2.2)
     assert not fidelity_of_sessions(wrong, 1_000, 5).passed
 
 
 def test_broken_sessions_are_caught() -> None:
-    results = list(interactive_twins(quick=True, seed=5))
+    results = list(ask_twins(quick=True, seed=5))
     assert len(results) == 13 and all(r.passed for r in results)
 
 

@@ -31,10 +31,10 @@ OTHERS = {
         marginals.marginal_rounds_enumerated,
         marginals.marginal_rounds_twins,
     ),
-    "interactive": (
+    "ask": (
         sessions.mechanism_at(1, 2, 0.5),
-        sessions.interactive_enumerated,
-        sessions.interactive_twins,
+        sessions.ask_enumerated,
+        sessions.ask_twins,
     ),
     "independent": (
         independent.mechanism(),

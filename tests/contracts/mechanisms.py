@@ -329,7 +329,7 @@ def _sessions() -> Iterator[Subject]:
 
     made = WeightsRounds(2, 1, 12, prior_multiplier=2)
     quiet = WeightsRounds(2, Fraction(1, HUGE), 12)
-    yield Subject("interactive, multiplicative weights", made, table, asked,
+    yield Subject("ask, multiplicative weights", made, table, asked,
                   ((quiet, table()),), state=lambda opened: opened.run)  # fmt: skip
 
     def answered(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
@@ -339,7 +339,7 @@ def _sessions() -> Iterator[Subject]:
         run.answer([QUESTION])
         return OpenedRun(run, receipt, key)
 
-    yield Subject("interactive, independent answers", IndependentAnswers(2, 1), table, answered,
+    yield Subject("ask, independent answers", IndependentAnswers(2, 1), table, answered,
                   ((IndependentAnswers(2, HUGE), table()),),
                   state=lambda opened: opened.run)  # fmt: skip
 
@@ -475,7 +475,7 @@ REFUSED: dict[str, Callable[..., Any]] = {
     ),
     "top_k, no share": lambda **to: wn.top_k(_COUNTS, k=1, epsilon=1, with_cut=1, **to),
     "tabulate, no table": lambda **to: wn.tabulate(table(), [], epsilon=1, **to),
-    "open_interactive, no questions": lambda **to: wn.open_interactive(
+    "ask, no questions": lambda **to: wn.ask(
         table(), epsilon=1, delta=1e-6, max_queries=0, method="independent", **to
     ),
     "solve_lp, too small a sensitivity": lambda **to: wn.solve_lp(

@@ -56,9 +56,7 @@ VERBS: dict[str, Verb] = {
         table(), wn.marginals(2), method="mwem", rounds=3, **ask
     ),
     "release_wide": lambda **ask: wn.release_wide(table(), wn.marginals(2), rounds=2, **ask),
-    "open_interactive": lambda **ask: wn.open_interactive(
-        table(), max_queries=20, rows=300, **ask
-    ),
+    "ask": lambda **ask: wn.ask(table().stating(300), max_queries=20, **ask),
     "boost": lambda **ask: wn.boost(
         np.where(POINTS > 0, 1, -1).T, np.where(POINTS[:, 0] > 0, 1, -1), rounds=3, **ask
     ),

@@ -81,7 +81,7 @@ def test_the_public_names_are_pinned() -> None:
         "ReleasedTables", *TABLES_AND_WORKLOADS, *INNER_PRODUCTS, *LEARNING,
         "SealedBaskets", "frequent_itemsets", "read_baskets", "AssociationRule",
         "AssociationRules", "ItemsetSupports",
-        "open_interactive", "resume_interactive", "connect",
+        "ask", "resume", "Independent", "MultiplicativeWeights", "connect",
         "LpModel", "LpSolution", "read_lp", "solve_lp", "DataError", "ForeignError",
         "ParameterError", "SavingError", "SessionExhausted",
     }  # fmt: skip

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 import winnow as wn
+from reference.asking import opened as asking
 from reference.canaries import CANARY, overheard
 from winnow import errors
 from winnow.errors import DataError, ForeignError, WinnowError
@@ -206,7 +207,7 @@ BASKETS = ([["x", "y"], ["x"]], [["x", "y"], ["x"], ["z"]])
 
 def asked(rows: Any, question: Any, **options: Any) -> Any:
     how: dict[str, Any] = {"epsilon": 20, "delta": 1e-6, "seed": 3, "rows": 20} | options
-    return wn.open_interactive(table(rows), **how).ask(question)
+    return asking(table(rows), **how).ask(question)
 
 
 def exhausted(values: Any) -> None:
@@ -284,7 +285,7 @@ CURATORS = {
     "side": lambda: wn.solve_lp(np.eye(2), ["x", 1], [1, 1], private="scalar", epsilon=1, opt=1,
                                 sensitivity=1),
     "vector": lambda: wn.max_inner_product(np.eye(2), [float("nan"), 1], sensitivity=1, epsilon=1),
-    "state": lambda: wn.resume_interactive(table(ROWS), "/no/such/state"),
+    "state": lambda: wn.resume(table(ROWS), "/no/such/state"),
 }  # fmt: skip
 
 

@@ -157,6 +157,8 @@ def test_what_an_option_means_is_the_same_for_all_methods() -> None:
         (listed, {"k": 0, "epsilon": 1.0}, WinnowError),
         (listed, {"k": 1, "epsilon": 1.0, "colour": 3}, TypeError),
         (listed, {"epsilon": 1.0}, TypeError),
+        (wn.ask, {"epsilon": 1.0, "delta": 1e-6}, WinnowError),
+        (wn.ask, {"epsilon": 1.0, "delta": 1e-6, "updates": 3}, TypeError),
         (wn.learn, {"epsilon": 1.0}, WinnowError),
         (wn.learn, {"epsilon": 1.0, "colour": 3}, (TypeError, WinnowError)),
     ],

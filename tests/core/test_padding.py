@@ -13,9 +13,9 @@ import pytest
 
 import winnow as wn
 from reference.commands import invoke
-from winnow.ask.open_session import question_seconds
+from winnow.ask.open_session import answer_seconds
 from winnow.core import padding as module
-from winnow.core.padding import Padding, checked
+from winnow.core.padding import SPARE, Padding, checked
 
 ROWS = {"age": [0, 1, 2, 3] * 25, "sex": [0, 1] * 50}
 
@@ -143,7 +143,7 @@ def test_an_error_after_the_charge_is_held_back(
 
 @pytest.mark.parametrize("method", ["multiplicative-weights", "independent"])
 def test_answers_of_a_session_are_held_back(method: str, clock: Clock, table: Any) -> None:
-    with wn.open_interactive(
+    with wn.ask(
         table, epsilon=5.0, delta=1e-3, max_queries=20, method=method, pad_to=0.5
     ) as session:
         begun = clock.now
@@ -163,9 +163,9 @@ def test_answers_of_a_session_are_held_back(method: str, clock: Clock, table: An
         assert clock.now - begun == pytest.approx(3.5 + 1.0) and session.late == 1
         session._ask = ask  # type: ignore[method-assign]
         session.padded("plan").ask(wn.where(age=3))
-        assert clock.slept[-1] == pytest.approx(question_seconds(8))
+        assert clock.slept[-1] == pytest.approx(SPARE * answer_seconds(8))
     with pytest.raises(wn.InputError, match="pad_to"):
-        wn.open_interactive(table, epsilon=5.0, delta=1e-3, method=method, pad_to="soon")
+        wn.ask(table, epsilon=5.0, delta=1e-3, method=method, pad_to="soon")
 
 
 def test_progress_would_tell_the_time(table: Any) -> None:
@@ -185,8 +185,8 @@ def test_predicted_times_grow_with_public_numbers_only(table: Any) -> None:
 
     assert seconds() < seconds(rounds=50) < seconds(rounds=500)
     assert seconds() < seconds(schema=wn.Schema.parse({"a": 100, "b": 100, "c": 10}))
-    assert question_seconds(10) < question_seconds(10**6)
-    assert question_seconds(10**12) == question_seconds(10**30)
+    assert answer_seconds(10) < answer_seconds(10**6)
+    assert answer_seconds(10**12) == answer_seconds(10**30)
 
 
 def test_commands_hold_their_results_back(clock: Clock, tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def results() -> Any:
     """The kinds of things that calls return and that are not exported."""
     given: dict[str, Any] = {"epsilon": 1, "delta": 1e-6, "seed": 1}
     opened = [
-        wn.open_interactive(table(20_000), method=method, max_queries=20, **given)
+        wn.ask(table(20_000), method=method, max_queries=20, **given)
         for method in ("multiplicative-weights", "independent")
     ]
     released = wn.release(table(), wn.marginals(1), rounds=1, **given).value

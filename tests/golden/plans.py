@@ -10,6 +10,7 @@ import winnow as wn
 from golden.cases import Case, plain, rounded
 from golden.data import SCHEMA, VOTES
 from golden.selection import NOISES, words
+from reference.asking import planned
 
 LAST_YEAR = {"ramen": 40, "tacos": 38, "pho": 30, "salad": 15, "soup": 9, "stew": 2}
 SELECTIONS: tuple[dict[str, Any], ...] = (
@@ -79,9 +80,9 @@ def tabulate(**options: Any) -> Any:
     return shown(wn.plan.tabulate(SCHEMA, given.pop("by"), **given))
 
 
-def interactive(**options: Any) -> Any:
+def ask(**options: Any) -> Any:
     given = {"n": 20_000, "epsilon": 1, "delta": 1e-6, "max_queries": 500, **options}
-    return shown(wn.plan.interactive(SCHEMA, **given))
+    return shown(planned(SCHEMA, **given))
 
 
 def margin(**options: Any) -> Any:
@@ -137,7 +138,7 @@ def cases() -> dict[str, Case]:
                    {"accountants": ["zcdp"]}, {"rows_per_person": 3, "share": 0.25})),
         (tabulate, ({}, {"delta": 0}, {"by": ["sex"], "error": 9}, {"relation": "add-remove"},
                     {"rows_per_person": 3, "objective": "max"})),
-        (interactive, ({}, {"max_queries": 20}, {"updates": 3}, {"relation": "add-remove"})),
+        (ask, ({}, {"max_queries": 20}, {"updates": 3}, {"relation": "add-remove"})),
         (margin, ({}, {"candidates": 10**6}, {"gaps": [3, 3, 40], "monotone": True},
                   {"near": 5, "relation": "substitution"})),
         (learning_bound, ({}, {"delta": 1e-6}, {"delta": 1e-6, "near": 3},

@@ -1,4 +1,4 @@
-"""Synthetic tables, interactive sessions, itemsets, learning, linear programs."""
+"""Synthetic tables, sessions of questions, itemsets, learning, linear programs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import winnow as wn
 from golden.cases import Case, plain, rounded
 from golden.data import baskets, examples, log, table
 from golden.selection import SEED, words
+from reference.asking import opened as asking
 
 MANY = 20_000
 """Rows enough for a session that learns."""
@@ -65,7 +66,7 @@ RELEASES: tuple[dict[str, Any], ...] = (
 SESSIONS: tuple[dict[str, Any], ...] = (
     {},
     {"method": "independent", "max_queries": 20},
-    {"method": "recommended", "max_queries": 20},
+    {"method": "auto", "max_queries": 20},
     {"relation": "add-remove", "rows": MANY},
     {"relation": "add-remove"},
     {"updates": 3},
@@ -195,10 +196,10 @@ def wide() -> Any:
     return [*about, plain([each.counts for each in value.marginals]), rounded(plain(fit), 6)]
 
 
-def interactive(**options: Any) -> Any:
+def ask(**options: Any) -> Any:
     given = {"epsilon": 1, "delta": 1e-6, "max_queries": 500, "seed": SEED, **options}
     given.setdefault("method", "multiplicative-weights")
-    with wn.open_interactive(table(MANY), **given) as opened:
+    with asking(table(MANY), **given) as opened:
         asked = [opened.ask(wn.where(age=(30, 50), sex="Female")), opened.ask(wn.where(rooms=1))]
         asked += opened.ask_all(wn.prefixes("rooms"))
         about = [repr(opened), opened.status, opened.rounds, opened.guarantee, opened.receipt]
@@ -206,7 +207,7 @@ def interactive(**options: Any) -> Any:
 
 
 def synthesis() -> Any:
-    with wn.open_interactive(
+    with asking(
         table(MANY), epsilon=1, delta=1e-6, max_queries=500, updates=4, threshold=0.02, seed=SEED
     ) as opened:
         done = opened.synthesise(wn.marginals(1))
@@ -307,7 +308,7 @@ def session() -> Any:
             ),
             opened.learn(table(), "sex", method="stumps", epsilon=0.5),
         ]
-        asked = opened.interactive(epsilon=1, delta=5e-7, max_queries=50)
+        asked = opened.ask(epsilon=1, delta=5e-7, max_queries=50)
         found = [asked.ask(wn.where(sex="Male")), asked.guarantee, asked.receipt]
         asked.close()
         return rounded(plain([done, found, repr(opened)]))
@@ -327,8 +328,8 @@ def cases() -> dict[str, Case]:
     for options in TABULATED:
         found[f"tabulate {words(options)}".strip()] = lambda o=options: tabulate(**o)
     for options in SESSIONS:
-        found[f"interactive {words(options)}".strip()] = lambda o=options: interactive(**o)
-    found["interactive synthesise"] = synthesis
+        found[f"ask {words(options)}".strip()] = lambda o=options: ask(**o)
+    found["ask synthesise"] = synthesis
     for options in ITEMSETS:
         for more in ({}, {"k": 2, "with_counts": True}):
             both = options | more

@@ -246,7 +246,7 @@ TEXTS: dict[str, bytes] = {
     "MPS": f"NAME {CANARY}\nROWS\n N c\n L {CANARY}\nCOLUMNS\n {CANARY} {CANARY} x\n".encode(),
     "MPS infeasible": f"NAME t\nROWS\n N c\n L r\nCOLUMNS\n {CANARY} c 1 r 1\nRHS\n b r 1\n"
                       f"BOUNDS\n LO bnd {CANARY} 5\n UP bnd {CANARY} 2\nENDATA\n".encode(),
-    "journal": f'{{"winnow-interactive": 2, "data": "{CANARY}", "ledger": null}}\n'.encode(),
+    "journal": f'{{"winnow-interactive": 3, "data": "{CANARY}", "ledger": null}}\n'.encode(),
 }  # fmt: skip
 SCORES, TABLES, LINES = (".csv", ".json"), (".csv",), (".csv", ".txt")
 ENDINGS = {"read_scores": SCORES, "read_scores, named": SCORES, "lines": LINES,
@@ -297,7 +297,7 @@ READERS: dict[str, Callable[[Path], Any]] = {
         p, unit="basket", layout="indicators", items=["name", "x"]),
     "read_lp": wn.read_lp,
     "load_predictor": wn.load_predictor,
-    "resume": lambda p: wn.resume_interactive(sealed(), p),
+    "resume": lambda p: wn.resume(sealed(), p),
     "ledger": lambda p: wn.Session(ledger=p, dataset="d"),
     "key": lambda p: wn.Session(epsilon=1, ledger=p.with_suffix(".db"), dataset="d", ledger_key=p),
 }  # fmt: skip

@@ -18,7 +18,15 @@ import pytest
 from typer.testing import Result
 
 from reference.commands import app, invoke
-from winnow import BudgetExceeded, InputError, Schema, SyntheticDistribution, marginals, plan
+from winnow import (
+    BudgetExceeded,
+    InputError,
+    MultiplicativeWeights,
+    Schema,
+    SyntheticDistribution,
+    marginals,
+    plan,
+)
 from winnow.privacy.guarantee import CLOSED_ACCOUNTANTS
 from winnow.release.cli.command import Accountant, Update
 from winnow.release.cli.view import workload_files, workload_of
@@ -245,7 +253,13 @@ def test_nothing_above_all_rows_is_printed(folder: Path, method: str) -> None:
     plans = [
         plan.mwem(schema, marginals(1), **small),
         plan.release_wide(schema, marginals(2), **small),
-        plan.interactive(schema, **small),
+        plan.ask(
+            plan.table(schema, rows=20),
+            epsilon=0.001,
+            delta=1e-6,
+            max_queries=10,
+            method=MultiplicativeWeights(calibration="paper"),
+        ),
     ]
     for each in plans:
         numbers = re.findall(r"[0-9][0-9,.e+]*", str(each).split("\n", 2)[2].split("Computed")[0])

@@ -26,7 +26,7 @@ ELSEWHERE = {
     "above": "a threshold on values that one holds",
     "open_above": "the same as a stream",
     "open_selection": "scores that many processes hold",
-    "open_interactive": "the session of a dataset is the owner's; ask",
+    "ask": "a session is the owner's; the client's ask asks the one of a dataset",
     "learn": "left out on purpose",
     "solve_lp": "left out on purpose",
     "max_inner_product": "vectors that one holds",

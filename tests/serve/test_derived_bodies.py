@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -11,6 +12,7 @@ import pytest
 import winnow as wn
 from winnow.core.options import AUTO, Checked, Method, Methods, Option
 from winnow.serve.bodies import Order
+from winnow.serve.declarations import Questions
 from winnow.serve.derived import asked_of, body
 from winnow.serve.sending import sent
 
@@ -95,3 +97,15 @@ def test_the_help_of_an_option_is_in_the_schema() -> None:
     schema = msgspec.json.schema(BODY)["$defs"]["WantedOrder"]["properties"]
     assert schema["k"]["description"] == "How many; see gamma."
     assert schema["k"]["maximum"] == 100
+
+
+def test_a_session_that_is_declared_with_a_method_goes_to_other_processes() -> None:
+    said = {"kind": "multiplicative-weights", "threshold": 0.02, "warm_start": "auto"}
+    declared = msgspec.convert({"epsilon": 1, "delta": 1e-6, "method": said}, Questions)
+    assert pickle.loads(pickle.dumps(declared)) == declared
+    assert declared.asked().method == wn.MultiplicativeWeights(threshold=0.02)
+    assert declared.asked(budget=wn.Budget(1)).max_queries == 100_000
+    for more in ({"universe": 5}, {"memory": "9TB"}):  # what a server decides
+        wrong = {"epsilon": 1, "delta": 1e-6, "method": said | more}
+        with pytest.raises(msgspec.ValidationError):
+            msgspec.convert(wrong, Questions)

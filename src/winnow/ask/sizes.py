@@ -19,7 +19,7 @@ Cells = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Universe:
+class WeighedCells:
     """The cells of the domain, and those of them that carry weight."""
 
     cells: int
@@ -137,7 +137,7 @@ class SessionSizes:
 class WeightsSizes(SessionSizes):
     """The constants of a session whose hypothesis learns."""
 
-    universe: Universe
+    universe: WeighedCells
     rounds: Rounds
     threshold: Threshold
     calibration: str

@@ -47,7 +47,7 @@ from winnow.ask.sizes import (
     Sized,
     Start,
     Threshold,
-    Universe,
+    WeighedCells,
     WeightsSizes,
 )
 from winnow.ask.sub_universe import domain_of, sampled, universe_of, with_phi
@@ -280,7 +280,7 @@ def _updates(terms: Terms, entropy: float, share: float) -> int:
     )
 
 
-def _paper(terms: Terms, universe: Universe) -> Sized[WeightsSizes]:
+def _paper(terms: Terms, universe: WeighedCells) -> Sized[WeightsSizes]:
     """The printed constants of Figure 1, with what they are really worth by our accounting."""
     given = (terms.method.updates, terms.method.threshold, terms.method.alpha)
     shares = exact("warm_start", terms.method.warm_start), exact("fallback", terms.method.fallback)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from winnow.ask.sizes import Cells, Universe
+from winnow.ask.sizes import Cells, WeighedCells
 from winnow.ask.terms import Terms
 from winnow.core.checks import count, exact, one_of
 from winnow.core.schema import Schema, cells_text
@@ -105,10 +105,10 @@ def said_cells(schema: Schema | None, given: Any) -> tuple[int | str | None, Cel
     return len(cells), cells
 
 
-def universe_of(terms: Terms) -> Universe:
+def universe_of(terms: Terms) -> WeighedCells:
     """The cells that carry weight."""
     kept, gamma = domain_of(terms)
-    return Universe(
+    return WeighedCells(
         cells=terms.cells,
         kept=kept,
         whole=terms.universe is None,

@@ -20,7 +20,7 @@ from winnow.ask.sizes import (
     Sizes,
     Start,
     Threshold,
-    Universe,
+    WeighedCells,
     WeightsSizes,
 )
 from winnow.core.relation import Relation
@@ -78,7 +78,7 @@ def _sizes(method: str, said: dict[str, Any]) -> Sizes:
     universe, start, fallback = said["universe"], said["start"], said["fallback"]
     listed = universe["listed"]
     parts: dict[str, Any] = {
-        "universe": Universe(
+        "universe": WeighedCells(
             **{**universe, "listed": None if listed is None else tuple(map(tuple, listed))}
         ),
         "rounds": Rounds(**said["rounds"]),

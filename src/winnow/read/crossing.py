@@ -92,6 +92,7 @@ class SealedTable(InNotebook):
         """
         return replace(self, relation=Relation.parse(relation))
 
+    @guarded
     def stating(self, rows: int | None) -> SealedTable:
         """The table with a public number of rows, or none; another one than ``n`` is refused."""
         if rows is not None:

@@ -43,6 +43,7 @@ def body(name: str, record: type[Any], base: type[Any], tag: str | None, wire: W
         name,
         listed,
         bases=(base,),
+        module=base.__module__,
         tag=tag,
         frozen=True,
         kw_only=True,
@@ -86,11 +87,19 @@ def _kind(field: Field) -> Any:
     return kind | None if field.default is None else kind
 
 
+_BODIES: dict[type[Method], type[Any]] = {}
+
+
 def _method(made: type[Method]) -> type[Any]:
+    """The body of a method, made once; a name of this module, by which processes find it."""
+    if made in _BODIES:
+        return _BODIES[made]
     listed = [(field.name, _kind(field), field.default) for field in offered(made)]
-    return msgspec.defstruct(
-        f"{made.__name__}Method",
+    name = f"{made.__name__}Method"
+    _BODIES[made] = globals()[name] = msgspec.defstruct(
+        name,
         listed,
+        module=__name__,
         tag_field="kind",
         tag=made.word(),
         frozen=True,
@@ -98,6 +107,7 @@ def _method(made: type[Method]) -> type[Any]:
         omit_defaults=True,
         namespace={"__doc__": made.__doc__},
     )
+    return _BODIES[made]
 
 
 def _meta(field: Field, option: Option) -> Meta:

@@ -11,7 +11,7 @@ from winnow.ask.sizes import (
     Sized,
     Sizes,
     Threshold,
-    Universe,
+    WeighedCells,
     WeightsSizes,
 )
 from winnow.core.relation import Relation
@@ -37,7 +37,7 @@ def weights_plan(
         max_queries=queries,
         beta=0.5,
         accountant="tight" if fallback is None else "zcdp",
-        universe=Universe(cells=schema.cells, kept=schema.cells),
+        universe=WeighedCells(cells=schema.cells, kept=schema.cells),
         rounds=rounds,
         threshold=Threshold(last=threshold, gap=0.1, guaranteed=fallback is not None),
         calibration="target-charging",

@@ -71,7 +71,7 @@ def mechanism_at(epsilon: float, updates: int, level: float) -> WeightsRounds:
     return WeightsRounds(updates, epsilon, steps_for(epsilon, updates, level))
 
 
-def interactive_enumerated(*, quick: bool = False) -> Iterator[AuditResult]:
+def ask_enumerated(*, quick: bool = False) -> Iterator[AuditResult]:
     """Neither whole sessions nor repeated near-threshold questions tell more than is charged."""
     model = session_model()
     for relation in Relation:
@@ -165,13 +165,13 @@ def _faulty(model: RepeatedModel, fault: str) -> RepeatedModel:
     raise AssertionError(fault)
 
 
-def interactive_sampled(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
+def ask_sampled(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
     """Real sessions against adversaries that ask near-threshold and repeated questions."""
     yield sample_adversary(400 if quick else 2_000, seed)
     yield from independent_sampled(quick=quick, seed=seed)
 
 
-def interactive_faithful(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
+def ask_faithful(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
     """Real sessions have the transcripts of the model."""
     yield fidelity_of_sessions(session_model(), 1_000 if quick else 2_000, seed)
     yield from tables_faithful(quick=quick, seed=seed)
@@ -267,7 +267,7 @@ def table_of(histogram: tuple[int, ...]) -> SealedTable:
     return SealedTable(SCHEMA, Sealed(Rows(*rows), "made-up rows"))
 
 
-def interactive_twins(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
+def ask_twins(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
     """No cap, uncounted measurements, too little noise: each is caught."""
     for fault in (NO_CAP, FREE_REPEATS, HALF_NOISE):
         result = enumerate_repeated(0.5, 1, 0.75, fault=fault)
