@@ -112,7 +112,7 @@ OTHERS: dict[str, Any] = {
     "columns": lambda: wn.read_table(FRAME[["a", "b"]], schema={"a": 4, "b": 3}),
     "rows": lambda: wn.read_table(FRAME[: N - 1], schema=SCHEMA),
     "rows per person": lambda: wn.read_table(
-        FRAME.assign(p=range(N)), schema=SCHEMA, person="p", max_rows_per_person=2
+        FRAME.assign(p=range(N)), schema=SCHEMA, person="p", max_rows=2
     ),
     "relation": lambda: table("add-remove"),
 }

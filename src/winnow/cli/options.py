@@ -108,7 +108,7 @@ AssumedRowsOption = Annotated[
 ]
 AssumedRowsPerPersonOption = Annotated[
     int,
-    option("--max-rows-per-person", "L", "The most rows of one person.", ASKED),
+    option("--max-rows", "L", "The most rows of one person.", ASKED),
 ]
 ConfidenceOption = Annotated[
     float,
@@ -189,7 +189,7 @@ TopKMechanismOption = Annotated[
         "--mechanism",
         "NAME",
         "auto, joint, canonical, oneshot, peel-permute-and-flip, gamma, laplace (with "
-        "--max-items-per-user); with --delta peel-gumbel and oneshot-approximate; for private "
+        "--max-items); with --delta peel-gumbel and oneshot-approximate; for private "
         "labels limited-domain and stability.",
         _MECHANISM,
     ),
@@ -263,7 +263,7 @@ PersonOption = Annotated[
         "COLUMN",
         "The column that says whose row it is.",
         TABLE,
-        also="--user",
+        also="--person",
     ),
 ]
 OneRowOption = Annotated[
@@ -291,9 +291,7 @@ def check_unit_said(column: str | None, one_each: bool, option: str, what: str =
 
 MaxRowsPerPersonOption = Annotated[
     int,
-    option(
-        "--max-rows-per-person", "L", "With --person: keep at most L rows of one person.", TABLE
-    ),
+    option("--max-rows", "L", "With --person: keep at most L rows of one person.", TABLE),
 ]
 LineBreaksOption = Annotated[
     bool,

@@ -170,7 +170,7 @@ def read_table(
     columns: Sequence[str] | None = None,
     person: str | None = None,
     unit: str | None = None,
-    max_rows_per_person: int = 1,
+    max_rows: int = 1,
     relation: str | Relation = Relation.SUBSTITUTION,
     rows: int | None = None,
     line_breaks: bool = False,
@@ -195,7 +195,7 @@ def read_table(
     not taken for a number, nor true for 1.
 
     The privacy unit is one row (``unit="row"`` says so too), which is one person only where nobody
-    has two; or, with ``person`` naming a column, one person with at most ``max_rows_per_person``
+    has two; or, with ``person`` naming a column, one person with at most ``max_rows``
     rows: of somebody with more a uniform sample is kept, chosen by a keyed hash of the person's own
     rows (``salt``: fresh and secret by default). Rows without a person are left out too. One line
     of a text file is one row, as for ``winnow.counts``; ``line_breaks=True`` says that fields
@@ -229,23 +229,22 @@ def read_table(
         declared = declared.subset(columns)
     if person is not None and not isinstance(person, str):
         raise ParameterError(f"person={shown(person)} is not the name of a column; give a text")
-    check_count(max_rows_per_person=max_rows_per_person)
+    check_count(max_rows=max_rows)
     if rows is not None:
         check_count(rows=rows)
-    if person is None and max_rows_per_person != 1:
+    if person is None and max_rows != 1:
         raise ParameterError(
-            f"max_rows_per_person={max_rows_per_person} needs person=: without it every row is a "
-            "person of its own"
+            f"max_rows={max_rows} needs person=: without it every row is a person of its own"
         )
     check_unit(unit, person, "person")
-    who = ROW if person is None else at_most(person, int(max_rows_per_person), "row")
+    who = ROW if person is None else at_most(person, int(max_rows), "row")
     who = replace(who, notes=declared.notes)
     related = Relation.parse(relation)
     key = os.urandom(16).hex() if salt is None else hashlib.blake2b(str(salt).encode()).hexdigest()
-    query = HistogramQuery(declared.columns, person, int(max_rows_per_person), key)
+    query = HistogramQuery(declared.columns, person, int(max_rows), key)
 
     drops = any(column.drop for column in declared.columns)
-    check_dropping(drops, related, int(max_rows_per_person))
+    check_dropping(drops, related, int(max_rows))
     used = [*declared.names, *([] if person is None else [person])]
 
     one_of(KEEP_TABLES, keep=keep)
@@ -259,9 +258,9 @@ def read_table(
             seen = engine_for(source, memory, used, text)
             kept = _KeptTable(seen, query, memory)
             kept.tables([()])  # what cannot be read is refused before anything is charged
-        people = _bounded(seen, person, int(max_rows_per_person))
+        people = _bounded(seen, person, int(max_rows))
         return SealedTable(
-            declared, Sealed(kept, "rows"), int(max_rows_per_person), related, who, drops, people
+            declared, Sealed(kept, "rows"), int(max_rows), related, who, drops, people
         ).stating(rows)
     with refusing("the source cannot be read", memory=memory):
         seen = engine_for(source, memory, used, text)
@@ -272,7 +271,7 @@ def read_table(
             kept = np.logical_and.reduce([held >= 0 for held in codes])
             codes, weights = tuple(held[kept] for held in codes), weights[kept]
         grouped = group(codes, weights, declared.shape)
-    most = int(max_rows_per_person)
+    most = int(max_rows)
     people = _bounded(seen, person, most)
     table = SealedTable(declared, Sealed(grouped, "rows"), most, related, who, drops, people)
     return table.stating(rows)

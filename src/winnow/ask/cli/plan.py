@@ -55,7 +55,7 @@ def ask(
             "--cells", "M", "Instead of a schema: how many different rows there could be.", ASKED
         ),
     ] = None,
-    max_rows_per_person: AssumedRowsPerPersonOption = 1,
+    max_rows: AssumedRowsPerPersonOption = 1,
     relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
     json: JsonOption = False,
     out: OutOption = None,
@@ -79,7 +79,7 @@ def ask(
     if out is not None:
         check_target(out)
         refuse_overwriting([] if schema is None else [schema], "--out", out)
-    about = table(known, rows=n, relation=relation, max_rows=max_rows_per_person)
+    about = table(known, rows=n, relation=relation, max_rows=max_rows)
     request = asked(method=with_cells(asked.method, about.schema))
     plan: AskPlan | None = None
     try:
