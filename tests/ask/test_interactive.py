@@ -543,7 +543,7 @@ def test_a_list_of_cells_that_is_none_is_refused() -> None:
         ({"universe": np.array([[99, 0, 0]])}, "a code that its column has not"),
         ({"universe": np.array([[0, 0, 0]]), "smoothness": 0.5}, "smoothness= is for sampled"),
         ({"universe": np.array([[0, 0, 0]]), "phi": "rows"}, "for sampled cells"),
-        ({"universe": np.array([[0, 0, 0]]), "method": "independent"}, "universe"),
+        ({"universe": np.array([[0, 0, 0]]), "method": "independent"}, "independent has none"),
     ]
     for how, why in wrong:
         with pytest.raises(InputError, match=why):
