@@ -111,7 +111,14 @@ def _load(row: Row) -> Any:
     """The command of a row; what makes commands is imported with the first of them."""
     from winnow.cli.making import made
 
-    return made(row, warns=row.panel == RELEASE)
+    return made(row, releases=row.panel == RELEASE)
+
+
+def _load_of_server(row: Row) -> Any:
+    """A command for a server, which has settings and a log of its own."""
+    from winnow.cli.making import made
+
+    return made(row, releases=False, alone=True)
 
 
 app = lazy(
@@ -171,7 +178,7 @@ ledgers.add_typer(
     help="Say how much of a dataset's cap each analyst may use.",
     rich_help_panel=BEFORE,
 )
-servers = lazy(_SERVERS, _load, invoke_without_command=True)
+servers = lazy(_SERVERS, _load_of_server, invoke_without_command=True)
 app.add_typer(
     servers,
     name="serve",
@@ -189,7 +196,7 @@ def _serve(context: typer.Context, config: serve.ConfigOption = Path("winnow.tom
 
 for _name, (_help, *_rows) in _OF_SERVERS.items():
     servers.add_typer(
-        lazy(tuple(_rows), _load, no_args_is_help=True),
+        lazy(tuple(_rows), _load_of_server, no_args_is_help=True),
         name=_name,
         help=_help,
         rich_help_panel=BEFORE,

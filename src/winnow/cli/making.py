@@ -9,11 +9,14 @@ every command that takes the bundle.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from importlib import import_module
 from inspect import Parameter, getdoc, signature
+from pathlib import Path
 from typing import Any, get_type_hints
 
 import typer
@@ -22,7 +25,18 @@ from typer.main import get_command
 
 from winnow.cli.derived import parameters, record_in, typed
 from winnow.cli.lazy import Row
-from winnow.cli.reporting import options_of_command, report, reported, weak_promises
+from winnow.cli.reporting import (
+    Manner,
+    failed,
+    manner,
+    options_of_command,
+    report,
+    reported,
+    weak_promises,
+    words_of_command,
+)
+from winnow.cli.running import Running, split
+from winnow.cli.settings import PREFIX, elsewhere, found_elsewhere
 
 
 def unbundled(command: Callable[..., None]) -> Callable[..., None]:
@@ -70,39 +84,96 @@ class OwnCommand(TyperCommand):
 
     It does where nothing or another option follows it, so it comes last or before an option;
     ``winnow lp --plot model.mps`` names the figure model.mps, which is refused by its ending.
+    What the command line does not say may stand in the environment or in a settings file.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Fill in the name, then parse as ever."""
+        """Fill in the name of a figure and what stands elsewhere, then parse as ever."""
         filled: list[str] = []
         for place, argument in enumerate(args):
             filled.append(argument)
             following = args[place + 1] if place + 1 < len(args) else None
             if argument == "--plot" and (following is None or following.startswith("-")):
                 filled.append(f"{self.name}.png")
-        return super().parse_args(ctx, filled)
+        before = manner.set(Manner(json="--json" in args or "--log-json" in args))
+        sources: dict[str, str] = {}
+        try:
+            if any(param.name == "settings" for param in self.params):
+                with reported():
+                    sources = self._look_elsewhere(ctx, filled)
+                if {"json", "log_json"} & set(sources):
+                    manner.set(Manner(json=True))
+            return super().parse_args(ctx, filled)
+        except Exception as error:
+            if not hasattr(error, "format_message"):  # no mistake of whoever typed it
+                raise
+            source = sources.get(getattr(getattr(error, "param", None), "name", ""))
+            if source is not None:
+                error.message += f" (from {source})"  # type: ignore[attr-defined]
+            if not manner.get().json:
+                raise
+            message = error.format_message().rstrip(".")
+            code = failed("UsageError", f"{message}; see {ctx.command_path} --help", 2)
+        finally:
+            manner.reset(before)
+        raise typer.Exit(code)
+
+    def _look_elsewhere(self, ctx: Any, args: list[str]) -> dict[str, str]:
+        """Give the context what the environment and the settings file say, and remember where."""
+        typed_options: dict[str, Any] = {}
+        with suppress(Exception):  # what is wrong with them is said by whoever parses them
+            typed_options = self.make_parser(ctx).parse_args(list(args))[0]
+        named = typed_options.get("settings") or os.environ.get(f"{PREFIX}_SETTINGS")
+        words = tuple(ctx.command_path.split()[1:])
+        file = Path(named) if named else None
+        found = [
+            each
+            for each in found_elsewhere(self.params, words, file)
+            if each[0] not in typed_options
+        ]
+        ctx.default_map = {name: value for name, value, _ in found}
+        ctx.meta["elsewhere"] = sources = {name: source for name, _, source in found}
+        return sources
 
     def invoke(self, ctx: Any) -> Any:
         """Run it, with its options known to messages."""
         flags = {param.name: max(param.opts, key=len) for param in self.params if param.name}
         options_of_command.set({name: flag for name, flag in flags.items() if flag[0] == "-"})
+        elsewhere.set(ctx.meta.get("elsewhere", {}))
+        words_of_command.set(" ".join(ctx.command_path.split()[1:]))
         return super().invoke(ctx)
 
 
-def _warned(command: Callable[..., None]) -> Callable[..., None]:
-    """The command, after a warning where its epsilon or delta protects nobody."""
+def _run(command: Callable[..., None], *, releases: bool) -> Callable[..., None]:
+    """The command with the options that all have.
+
+    One that releases warns first where its epsilon or delta protects nobody.
+    """
 
     @wraps(command)
     def called(**given: Any) -> None:
-        for warning in weak_promises(given.get("epsilon"), given.get("delta"), given.get("rows")):
-            report(f"warning: {warning}")
-        command(**given)
+        running = split(given)
+        with running.run(words_of_command.get(), given, releases=releases):
+            if releases:
+                said = given.get("epsilon"), given.get("delta"), given.get("rows")
+                for warning in weak_promises(*said):
+                    report(f"warning: {warning}")
+            command(**given)
 
+    own = signature(command)
+    shown = [*own.parameters.values(), *_options(Running, Parameter.KEYWORD_ONLY)]
+    shown.sort(key=lambda parameter: parameter.default is not Parameter.empty)
+    whole = [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in shown]
+    called.__signature__ = own.replace(parameters=whole)  # type: ignore[attr-defined]
+    called.__annotations__ = {parameter.name: parameter.annotation for parameter in whole}
     return called
 
 
-def made(row: Row, *, warns: bool) -> Any:
-    """Import a command and make it, with its docstring as help."""
+def made(row: Row, *, releases: bool, alone: bool = False) -> Any:
+    """Import a command and make it, with its docstring as help.
+
+    One that stands ``alone`` has no options but its own.
+    """
     module, _, function = row.place.partition(":")
     home = import_module(module)
     command: Callable[..., None] = getattr(home, function)
@@ -110,12 +181,12 @@ def made(row: Row, *, warns: bool) -> Any:
     paragraphs = (getdoc(command) or "").split("\n\n")
     text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
     shown = unbundled(command)
-    alone = typer.Typer(rich_markup_mode="rich", add_completion=False)
-    alone.command(
+    maker = typer.Typer(rich_markup_mode="rich", add_completion=False)
+    maker.command(
         row.name,
         cls=OwnCommand,
         help=text,
         epilog=getattr(home, row.examples),
         rich_help_panel=row.panel,
-    )(_warned(shown) if warns else shown)
-    return get_command(alone)
+    )(shown if alone else _run(shown, releases=releases))
+    return get_command(maker)

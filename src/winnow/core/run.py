@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from winnow.core.key import SPENT, Key
+from winnow.core.logs import tell
 from winnow.core.padding import SPARE, Padding
 from winnow.core.relation import Relation
 from winnow.core.released import Receipt, Released
 from winnow.core.tape import Randomness, Tape
 from winnow.core.unit import Unit
 from winnow.errors import GrantError, RelationMismatch
-from winnow.privacy import Budget, Event, Grant, Promise, single_use_grant
+from winnow.privacy import Budget, Event, Grant, Promise, describe, single_use_grant
 from winnow.privacy.sizing import checked_budget
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def open_run(
     randomness = Randomness(seed)
     grant = charge(plan.event, budget, unit)
     key, receipt = spend(plan.name, plan.promised, grant, randomness.tape())
+    tell("opened", lambda: _drawn(plan, key.tape))
     return key, replace(receipt, reason=plan.reason)
 
 
@@ -80,7 +82,14 @@ def _released(plan: Plan[D, R], data: D, grant: Grant, tape: Tape, padding: Padd
         finally:
             key.end()
     receipt = replace(receipt, reason=plan.reason, held=padding.note)
+    tell("released", lambda: _drawn(plan, tape))
     return Released(value, plan.guarantee, receipt).about(data.unit)
+
+
+def _drawn(plan: Plan[Any, Any], tape: Tape) -> dict[str, Any]:
+    """What a log is told of a draw."""
+    guarantee = str(plan.guarantee)
+    return {"mechanism": plan.name, "guarantee": guarantee, "randomness": tape.kind}
 
 
 def charge(event: Event, budget: Budget | None, unit: Unit, **recorded: Any) -> Grant:
@@ -89,8 +98,11 @@ def charge(event: Event, budget: Budget | None, unit: Unit, **recorded: Any) -> 
     ``recorded`` is what a recorded budget writes beside the charge: the session it belongs to.
     """
     if budget is None:
-        return single_use_grant(event)
-    return checked_budget(budget).charge(event, unit=unit, **recorded)
+        grant = single_use_grant(event)
+    else:
+        grant = checked_budget(budget).charge(event, unit=unit, **recorded)
+    tell("charged", lambda: {"charge": describe(event), "unit": unit, "ledger": grant.record})
+    return grant
 
 
 def spend(mechanism: str, promised: Promise, grant: Grant, tape: Tape) -> tuple[Key, Receipt]:

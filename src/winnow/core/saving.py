@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from winnow.core.logs import tell
 from winnow.core.released import Released
 from winnow.core.replacing import beside, named, record_at, replace
 from winnow.errors import DataError, ExtraMissing, SavingError
@@ -93,6 +94,7 @@ def write_whole(path: Path, data: bytes) -> None:
         if (record := record_at(path)) is not None:
             raise SavingError(f"the file {path} is {record}, and stays; choose another file")
         replace(path, data)
+    tell("written", lambda: {"file": str(path)})
 
 
 def with_counted(columns: Mapping[str, Any], counted: str) -> dict[str, Any]:
