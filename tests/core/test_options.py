@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 import winnow as wn
 from reference.canaries import CANARY, overheard
-from winnow.cli.making import unbundled
 from winnow.cli.derived import Typed
+from winnow.cli.making import unbundled
 from winnow.cli.reporting import reported
 from winnow.core.options import AUTO, Checked, Method, Methods, Option, options, takes
 from winnow.errors import WinnowError

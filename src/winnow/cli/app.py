@@ -90,20 +90,20 @@ _SERVERS = (
 )
 _OF_SERVERS = {
     "token": (
-        "Make, list and end tokens.",
         Row("new", "winnow.serve.cli:token_new", BEFORE),
         Row("list", "winnow.serve.cli:token_list", BEFORE),
         Row("revoke", "winnow.serve.cli:token_revoke", BEFORE),
     ),
     "dataset": (
-        "Add and list datasets.",
         Row("add", "winnow.serve.cli:dataset_add", BEFORE),
         Row("list", "winnow.serve.cli:dataset_list", BEFORE),
     ),
-    "share": (
-        "Say how much of a cap each analyst may use.",
-        Row("set", "winnow.serve.cli:share_set", BEFORE),
-    ),
+    "share": (Row("set", "winnow.serve.cli:share_set", BEFORE),),
+}
+_HELP_OF_SERVERS = {
+    "token": "Make, list and end tokens.",
+    "dataset": "Add and list datasets.",
+    "share": "Say how much of a cap each analyst may use.",
 }
 
 
@@ -194,10 +194,10 @@ def _serve(context: typer.Context, config: serve.ConfigOption = Path("winnow.tom
         serve.serve(config)
 
 
-for _name, (_help, *_rows) in _OF_SERVERS.items():
+for _name, _rows in _OF_SERVERS.items():
     servers.add_typer(
-        lazy(tuple(_rows), _load_of_server, no_args_is_help=True),
+        lazy(_rows, _load_of_server, no_args_is_help=True),
         name=_name,
-        help=_help,
+        help=_HELP_OF_SERVERS[_name],
         rich_help_panel=BEFORE,
     )

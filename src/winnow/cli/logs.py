@@ -33,10 +33,11 @@ class Lines(logging.Formatter):
             "seconds": round(record.created - self._began, 3),
             "level": record.levelname.lower(),
         }
-        facts = getattr(record, "facts", None)
-        line |= (
-            {"message": record.getMessage()} if facts is None else {"event": record.event, **facts}
-        )  # type: ignore[attr-defined]
+        told = vars(record)
+        if "facts" in told:
+            line |= {"event": told["event"], **told["facts"]}
+        else:
+            line |= {"message": record.getMessage()}
         return json.dumps(line, default=str)
 
 

@@ -158,7 +158,12 @@ def _run(command: Callable[..., None], *, releases: bool) -> Callable[..., None]
                 said = given.get("epsilon"), given.get("delta"), given.get("rows")
                 for warning in weak_promises(*said):
                     report(f"warning: {warning}")
-            command(**given)
+            if given.get("request_key") is None:
+                command(**given)
+            else:
+                from winnow.cli.retrying import once
+
+                once(command, given)
 
     own = signature(command)
     shown = [*own.parameters.values(), *_options(Running, Parameter.KEYWORD_ONLY)]

@@ -7,6 +7,7 @@ import io
 import json
 import os
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,9 @@ from winnow.errors import DataError, ExtraMissing, SavingError
 from winnow.foreign import instead, reason
 
 Rows = Sequence[Mapping[str, Any]]
+
+kept_files: ContextVar[dict[str, bytes] | None] = ContextVar("kept_files", default=None)
+"""Where somebody keeps what is written, to write it again: the content of each file."""
 
 FORMATS = (".csv", ".json", ".parquet")
 
@@ -94,6 +98,9 @@ def write_whole(path: Path, data: bytes) -> None:
         if (record := record_at(path)) is not None:
             raise SavingError(f"the file {path} is {record}, and stays; choose another file")
         replace(path, data)
+    kept = kept_files.get()
+    if kept is not None:
+        kept[str(path)] = data
     tell("written", lambda: {"file": str(path)})
 
 

@@ -33,6 +33,7 @@ from winnow.read.basket_tables import (
 from winnow.read.engine import refusing
 from winnow.read.kept import KEEP, MOST_PAIRS, KeptBaskets
 from winnow.read.records import csv_records, lines_of, lines_of_file, text_of
+from winnow.read.salts import salt_of_run
 from winnow.read.scores import repeated
 from winnow.read.text_format import TextFormat
 
@@ -170,6 +171,7 @@ def read_baskets(
     public = None if items is None else public_items(items)
     texts = None if public is None else [str(label) for label in public]
     layout = _layout(source, layout, basket, item)
+    salt = salt_of_run(salt)
     key = os.urandom(32) if salt is None else hashlib.blake2b(str(salt).encode()).digest()[:32]
     labels: list[str]
     data: Baskets | KeptBaskets
