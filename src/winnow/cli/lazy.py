@@ -24,6 +24,8 @@ class Row(NamedTuple):
     """The first paragraph of its help, for a list that does not import it."""
     examples: str = "EXAMPLES"
     """The name of its examples in the module."""
+    tables: bool = False
+    """Whether it reads a table, which may lie in a database."""
 
 
 class Loaded(MutableMapping[str, Any]):

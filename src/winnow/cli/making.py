@@ -37,6 +37,8 @@ from winnow.cli.reporting import (
 )
 from winnow.cli.running import Running, split
 from winnow.cli.settings import PREFIX, elsewhere, found_elsewhere
+from winnow.errors import ParameterError
+from winnow.read.databases import names_database
 
 
 def unbundled(command: Callable[..., None]) -> Callable[..., None]:
@@ -79,6 +81,13 @@ def _options(bundle: type[Any], kind: Any) -> list[Parameter]:
     ]
 
 
+SOURCES = """
+A table may also lie in a database: duckdb:FILE#TABLE, spark:TABLE, or env:NAME#TABLE and \
+file:PATH#TABLE, where a variable or a private file holds the address postgresql://... One SELECT \
+may stand in the place of TABLE.
+"""
+
+
 class OwnCommand(TyperCommand):
     """A command whose messages speak of its options, and whose ``--plot`` may stand alone.
 
@@ -100,6 +109,7 @@ class OwnCommand(TyperCommand):
         try:
             if any(param.name == "settings" for param in self.params):
                 with reported():
+                    _check_queries(filled)
                     sources = self._look_elsewhere(ctx, filled)
                 if {"json", "log_json"} & set(sources):
                     manner.set(Manner(json=True))
@@ -142,6 +152,16 @@ class OwnCommand(TyperCommand):
         elsewhere.set(ctx.meta.get("elsewhere", {}))
         words_of_command.set(" ".join(ctx.command_path.split()[1:]))
         return super().invoke(ctx)
+
+
+def _check_queries(args: list[str]) -> None:
+    """Refuse a query that a path cannot hold: of a // b it would make a / b."""
+    for argument in args:
+        if names_database(argument) and str(Path(argument)) != argument:
+            raise ParameterError(
+                "the query of a database holds //, /./ or a / at its end, which paths do not keep; "
+                "write it as a view, and name that"
+            )
 
 
 def _run(command: Callable[..., None], *, releases: bool) -> Callable[..., None]:
@@ -191,7 +211,7 @@ def made(row: Row, *, releases: bool, alone: bool = False) -> Any:
         row.name,
         cls=OwnCommand,
         help=text,
-        epilog=getattr(home, row.examples),
+        epilog=getattr(home, row.examples) + (SOURCES if row.tables else ""),
         rich_help_panel=row.panel,
     )(shown if alone else _run(shown, releases=releases))
     return get_command(maker)

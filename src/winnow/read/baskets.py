@@ -30,6 +30,7 @@ from winnow.read.basket_tables import (
     pairs_of,
     readable,
 )
+from winnow.read.databases import names_database
 from winnow.read.engine import refusing
 from winnow.read.kept import KEEP, MOST_PAIRS, KeptBaskets
 from winnow.read.records import csv_records, lines_of, lines_of_file, text_of
@@ -295,7 +296,7 @@ def _layout(source: Any, layout: str, basket: str | None, item: str | None) -> s
     if layout == "auto":
         if named:
             return "pairs"
-        if isinstance(source, str | Path):
+        if isinstance(source, str | Path) and not names_database(source):
             return "indicators" if ending_of(Path(source)) == ".parquet" else "lines"
         return "lines" if isinstance(source, list | tuple) and not _asked(source) else "indicators"
     if named and layout != "pairs":
