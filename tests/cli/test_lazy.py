@@ -10,14 +10,14 @@ import pytest
 from typer.main import get_command
 
 from winnow.cli.app import COMMANDS, app
-from winnow.cli.lazy import Row
+from winnow.cli.lazy import CommandRow
 
 MADE: Any = get_command(app)
 ROOMS = sorted({row.place.partition(":")[0] for row in COMMANDS})
 
 
 @pytest.mark.parametrize("row", COMMANDS, ids=lambda row: str(row.name))
-def test_the_list_says_of_a_command_what_its_own_help_begins_with(row: Row) -> None:
+def test_the_list_says_of_a_command_what_its_own_help_begins_with(row: CommandRow) -> None:
     assert MADE.commands[row.name].help.split("\n\n")[0] == row.help
 
 

@@ -64,6 +64,24 @@ def test_flags_lists_and_pairs_can_be_set_everywhere(tmp_path: Path) -> None:
     assert document(WINNOW_BY="a b", WINNOW_JSON="true") == typed
     file = settings(tmp_path, 'json = true\n[plan.tabulate]\nby = ["a", "b"]\n')
     assert document("--settings", file) == typed
+    one = document("--by", "a,b", "--json")
+    assert document("--settings", settings(tmp_path, 'json = true\nby = "a,b"\n')) == one
+    some = document("--workload", "marginals:1", "--columns", "b,a", "--json")
+    text = 'json = true\nworkload = "marginals:1"\ncolumns = ["b", "a"]\n'
+    assert document("--settings", settings(tmp_path, text)) == some
+
+
+def test_a_pair_of_numbers_can_be_set_everywhere(tmp_path: Path) -> None:
+    for name, text in {"A": "1,2\n2,1\n", "b": "30\n40\n", "c": "1\n1\n"}.items():
+        (tmp_path / f"{name}.csv").write_text(text)
+    line = ["lp", tmp_path / "A.csv", "--b", tmp_path / "b.csv", "--c", tmp_path / "c.csv",
+            "--private", "scalar", "--sensitivity", 1, "--epsilon", 1, "--plan-only",
+            "--json"]  # fmt: skip
+    typed = invoke([*line, "--opt-between", 10, 30])
+    assert typed.exit_code == 0, typed.stderr
+    assert invoke(line, env={"WINNOW_OPT_BETWEEN": "10 30"}).stdout == typed.stdout
+    for text in ("opt-between = [10, 30]\n", 'opt-between = "10 30"\n'):
+        assert invoke([*line, "--settings", settings(tmp_path, text)]).stdout == typed.stdout
 
 
 def test_a_command_takes_of_the_top_what_it_has(votes: Path, tmp_path: Path) -> None:
@@ -77,6 +95,9 @@ def test_a_command_takes_of_the_top_what_it_has(votes: Path, tmp_path: Path) -> 
         ("epsilom = 1\n", "epsilom"),
         ("[select]\nepsilom = 1\n", "no option of winnow select"),
         ("[selekt]\nepsilon = 1\n", "[selekt]"),
+        ("[plan.selekt]\nepsilon = 1\n", "[plan.selekt]"),
+        ("[plan]\nepsilon = 1\n", "[plan.select]"),
+        ("[select.more]\nepsilon = 1\n", "[select.more]"),
         ("seed = 1\n", "command line alone"),
         ("[select]\nseed = 1\n", "command line alone"),
         ("epsilon = [[1]]\n", "no text, number"),

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from winnow._version import __version__
-from winnow.cli.lazy import Row, lazy
+from winnow.cli.lazy import CommandRow, lazy
 from winnow.serve import cli as serve
 
 EXAMPLES = """\
@@ -33,73 +33,73 @@ BEFORE = "Before and after"
 START = "Start here"
 
 COMMANDS = (
-    Row("demo", "winnow.cli.demo:demo", START,
+    CommandRow("demo", "winnow.cli.demo:demo", START,
         "Show the main job in a few seconds, on made-up people."),
-    Row("select", "winnow.select.cli.command:select", RELEASE,
+    CommandRow("select", "winnow.select.cli.command:select", RELEASE,
         "Select the item with the highest score, or the top K, privately.", tables=True),
-    Row("topk", "winnow.topk.cli.command:topk", RELEASE,
+    CommandRow("topk", "winnow.topk.cli.command:topk", RELEASE,
         "Release the K most common items privately.", tables=True),
-    Row("itemsets", "winnow.itemsets.cli.command:itemsets", RELEASE,
+    CommandRow("itemsets", "winnow.itemsets.cli.command:itemsets", RELEASE,
         "Release the itemsets that most baskets hold, privately.", tables=True),
-    Row("learn", "winnow.learn.cli:learn", RELEASE,
+    CommandRow("learn", "winnow.learn.cli:learn", RELEASE,
         "Learn to predict a column, privately.", tables=True),
-    Row("tabulate", "winnow.tables.cli:tabulate", RELEASE,
+    CommandRow("tabulate", "winnow.tables.cli:tabulate", RELEASE,
         "Release tables of counts, sums and means, with a standard error for every number.",
         tables=True),
-    Row("release", "winnow.release.cli.command:release", RELEASE,
+    CommandRow("release", "winnow.release.cli.command:release", RELEASE,
         "Release a synthetic table that answers many queries about a private one.", tables=True),
-    Row("ask", "winnow.interactive.cli.command:ask", RELEASE,
+    CommandRow("ask", "winnow.interactive.cli.command:ask", RELEASE,
         "Ask questions about a private table, one after another.", tables=True),
-    Row("lp", "winnow.lp.cli:lp", RELEASE,
+    CommandRow("lp", "winnow.lp.cli:lp", RELEASE,
         "Solve a linear program privately: each row is met up to a promised violation."),
-    Row("mips", "winnow.inner_product.cli:mips", RELEASE,
+    CommandRow("mips", "winnow.inner_product.cli:mips", RELEASE,
         "Select the vector with the largest inner product with a private one.", "MIPS_EXAMPLES"),
-    Row("boost", "winnow.inner_product.cli:boost", RELEASE,
+    CommandRow("boost", "winnow.inner_product.cli:boost", RELEASE,
         "Choose weak learners whose vote classifies private examples well.", "BOOST_EXAMPLES"),
-    Row("audit", "winnow.cli.audit:audit", BEFORE,
+    CommandRow("audit", "winnow.cli.audit:audit", BEFORE,
         "Check every privacy claim of this version; exit code 1 if one fails."),
-    Row("reproduce", "winnow.cli.reproduce:reproduce", BEFORE,
+    CommandRow("reproduce", "winnow.cli.reproduce:reproduce", BEFORE,
         "Run the experiments of a paper again, and say what agrees and what differs."),
 )  # fmt: skip
 _PLANS = (
-    Row("select", "winnow.select.cli.plan:select", BEFORE),
-    Row("topk", "winnow.topk.cli.plan:topk", BEFORE),
-    Row("margin", "winnow.select.cli.margin:margin", BEFORE),
-    Row("itemsets", "winnow.itemsets.cli.plan:itemsets", BEFORE),
-    Row("learn", "winnow.learn.cli:plan", BEFORE, examples="PLAN_EXAMPLES"),
-    Row("tabulate", "winnow.tables.cli:plan", BEFORE, examples="PLAN_EXAMPLES"),
-    Row("release", "winnow.release.cli.plan:release", BEFORE),
-    Row("interactive", "winnow.interactive.cli.plan:interactive", BEFORE),
+    CommandRow("select", "winnow.select.cli.plan:select", BEFORE),
+    CommandRow("topk", "winnow.topk.cli.plan:topk", BEFORE),
+    CommandRow("margin", "winnow.select.cli.margin:margin", BEFORE),
+    CommandRow("itemsets", "winnow.itemsets.cli.plan:itemsets", BEFORE),
+    CommandRow("learn", "winnow.learn.cli:plan", BEFORE, examples="PLAN_EXAMPLES"),
+    CommandRow("tabulate", "winnow.tables.cli:plan", BEFORE, examples="PLAN_EXAMPLES"),
+    CommandRow("release", "winnow.release.cli.plan:release", BEFORE),
+    CommandRow("interactive", "winnow.interactive.cli.plan:interactive", BEFORE),
 )
 _SCHEMAS = (
-    Row("draft", "winnow.cli.schema:draft", BEFORE, examples="DRAFT_EXAMPLES", tables=True),
-    Row("check", "winnow.cli.schema:check", BEFORE, examples="CHECK_EXAMPLES", tables=True),
+    CommandRow("draft", "winnow.cli.schema:draft", BEFORE, examples="DRAFT_EXAMPLES", tables=True),
+    CommandRow("check", "winnow.cli.schema:check", BEFORE, examples="CHECK_EXAMPLES", tables=True),
 )
 _LEDGERS = (
-    Row("init", "winnow.cli.ledger:init", BEFORE, examples="INIT_EXAMPLES"),
-    Row("show", "winnow.cli.ledger:show", BEFORE),
-    Row("verify", "winnow.cli.ledger:verify", BEFORE),
-    Row("export", "winnow.cli.ledger:export", BEFORE),
+    CommandRow("init", "winnow.cli.ledger:init", BEFORE, examples="INIT_EXAMPLES"),
+    CommandRow("show", "winnow.cli.ledger:show", BEFORE),
+    CommandRow("verify", "winnow.cli.ledger:verify", BEFORE),
+    CommandRow("export", "winnow.cli.ledger:export", BEFORE),
 )
 _SHARES = (
-    Row("set", "winnow.cli.ledger:set_share", BEFORE, examples="SHARE_EXAMPLES"),
-    Row("list", "winnow.cli.ledger:list_shares", BEFORE, examples="SHARE_EXAMPLES"),
+    CommandRow("set", "winnow.cli.ledger:set_share", BEFORE, examples="SHARE_EXAMPLES"),
+    CommandRow("list", "winnow.cli.ledger:list_shares", BEFORE, examples="SHARE_EXAMPLES"),
 )
 _SERVERS = (
-    Row("demo", "winnow.serve.cli:demo", START),
-    Row("check", "winnow.serve.cli:check", BEFORE),
+    CommandRow("demo", "winnow.serve.cli:demo", START),
+    CommandRow("check", "winnow.serve.cli:check", BEFORE),
 )
 _OF_SERVERS = {
     "token": (
-        Row("new", "winnow.serve.cli:token_new", BEFORE),
-        Row("list", "winnow.serve.cli:token_list", BEFORE),
-        Row("revoke", "winnow.serve.cli:token_revoke", BEFORE),
+        CommandRow("new", "winnow.serve.cli:token_new", BEFORE),
+        CommandRow("list", "winnow.serve.cli:token_list", BEFORE),
+        CommandRow("revoke", "winnow.serve.cli:token_revoke", BEFORE),
     ),
     "dataset": (
-        Row("add", "winnow.serve.cli:dataset_add", BEFORE),
-        Row("list", "winnow.serve.cli:dataset_list", BEFORE),
+        CommandRow("add", "winnow.serve.cli:dataset_add", BEFORE),
+        CommandRow("list", "winnow.serve.cli:dataset_list", BEFORE),
     ),
-    "share": (Row("set", "winnow.serve.cli:share_set", BEFORE),),
+    "share": (CommandRow("set", "winnow.serve.cli:share_set", BEFORE),),
 }
 _HELP_OF_SERVERS = {
     "token": "Make, list and end tokens.",
@@ -108,14 +108,14 @@ _HELP_OF_SERVERS = {
 }
 
 
-def _load(row: Row) -> Any:
+def _load(row: CommandRow) -> Any:
     """The command of a row; what makes commands is imported with the first of them."""
     from winnow.cli.making import made
 
     return made(row, releases=row.panel == RELEASE)
 
 
-def _load_of_server(row: Row) -> Any:
+def _load_of_server(row: CommandRow) -> Any:
     """A command for a server, which has settings and a log of its own."""
     from winnow.cli.making import made
 

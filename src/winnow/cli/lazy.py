@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 
-class Row(NamedTuple):
+class CommandRow(NamedTuple):
     """A command by its words, and where it is."""
 
     name: str
@@ -31,7 +31,9 @@ class Row(NamedTuple):
 class Loaded(MutableMapping[str, Any]):
     """Commands by name, each made when it is asked for, once."""
 
-    def __init__(self, rows: Mapping[str, Row], load: Callable[[Row], Any], groups: Any) -> None:
+    def __init__(
+        self, rows: Mapping[str, CommandRow], load: Callable[[CommandRow], Any], groups: Any
+    ) -> None:
         self._rows, self._load = rows, load
         self._made: dict[str, Any] = dict(groups)
         self._names = dict.fromkeys((*rows, *groups))
@@ -61,8 +63,8 @@ class Loaded(MutableMapping[str, Any]):
 class LazyGroup(TyperGroup):
     """A group whose commands stand in a table; ``lazy`` makes one for a table."""
 
-    rows: ClassVar[Mapping[str, Row]] = {}
-    load: ClassVar[Callable[[Row], Any]]
+    rows: ClassVar[Mapping[str, CommandRow]] = {}
+    load: ClassVar[Callable[[CommandRow], Any]]
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
@@ -85,7 +87,9 @@ class LazyGroup(TyperGroup):
         return name, command if name is None else self.commands[name], rest
 
 
-def lazy(rows: tuple[Row, ...], load: Callable[[Row], Any], **settings: Any) -> typer.Typer:
+def lazy(
+    rows: tuple[CommandRow, ...], load: Callable[[CommandRow], Any], **settings: Any
+) -> typer.Typer:
     """A Typer whose commands are those of a table."""
     about = {"rows": {row.name: row for row in rows}, "load": staticmethod(load)}
     kind = type("Commands", (LazyGroup,), about)

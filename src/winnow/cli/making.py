@@ -24,7 +24,7 @@ from typer.core import TyperCommand
 from typer.main import get_command
 
 from winnow.cli.derived import parameters, record_in, typed
-from winnow.cli.lazy import Row
+from winnow.cli.lazy import CommandRow
 from winnow.cli.reporting import (
     Manner,
     failed,
@@ -194,7 +194,7 @@ def _run(command: Callable[..., None], *, releases: bool) -> Callable[..., None]
     return called
 
 
-def made(row: Row, *, releases: bool, alone: bool = False) -> Any:
+def made(row: CommandRow, *, releases: bool, alone: bool = False) -> Any:
     """Import a command and make it, with its docstring as help.
 
     One that stands ``alone`` has no options but its own.

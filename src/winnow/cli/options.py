@@ -18,6 +18,9 @@ from winnow.errors import ParameterError
 from winnow.foreign import instead
 from winnow.mechanisms import SELECT, TOP_K, words
 
+if TYPE_CHECKING:
+    from winnow.core.schema import Schema
+
 
 def choices(name: str, verb: str, *first: str) -> type[StrEnum]:
     """The words of the table of mechanisms that an option takes."""
@@ -274,6 +277,14 @@ OneRowOption = Annotated[
         rich_help_panel=TABLE,
     ),
 ]
+
+
+def some_of(schema: Schema, columns: str | None, *also: str) -> Schema:
+    """The schema of the columns that ``--columns`` names, and of those needed besides."""
+    if columns is None:
+        return schema
+    named = [name.strip() for name in columns.split(",")]
+    return schema.subset([*named, *(name for name in also if name not in named)])
 
 
 def check_unit_said(column: str | None, one_each: bool, option: str, what: str = "row") -> None:

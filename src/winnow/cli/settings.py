@@ -46,8 +46,17 @@ def found_elsewhere(
                 yield param.name, shlex.split(text) if several else text, variable
                 break
             if name in read:
-                yield param.name, read[name], str(file)
+                yield param.name, _as_typed(read[name], param), str(file)
                 break
+
+
+def _as_typed(value: Any, param: Any) -> Any:
+    """A value of a file as the option takes it: a list where it may be given often, else a text."""
+    if param.nargs != 1:
+        return value.split() if isinstance(value, str) else value
+    if param.multiple:
+        return [value] if isinstance(value, str) else value
+    return ",".join(value) if isinstance(value, list) else value
 
 
 def _words_of(flag: str) -> str:
@@ -109,20 +118,36 @@ def _value(value: Any, name: str, file: Path) -> Any:
 
 def _check_known(file: Path, document: dict[str, Any], strange: set[str]) -> None:
     """Refuse a name that is an option of no command, or a table that is of none."""
-    tables = {name for name, value in document.items() if isinstance(value, dict)}
-    if not strange and not tables:
+    if not strange and not any(isinstance(value, dict) for value in document.values()):
         return
     from typer.main import get_command
 
     from winnow.cli.app import app
 
-    commands: Any = get_command(app).commands  # type: ignore[attr-defined]
-    for name in tables - set(commands):
-        raise ParameterError(f"[{name}] in {file} is no command; see winnow --help")
+    root: Any = get_command(app)
+    tables = {name: value for name, value in document.items() if isinstance(value, dict)}
+    _check_tables(file, tables, root, ())
     if strange:
-        known = {_words_of(flag) for param in _params(commands) for flag in param.opts}
+        known = {_words_of(flag) for param in _params(root.commands) for flag in param.opts}
         for name in sorted(strange - known):
             raise ParameterError(f"{name} in {file} is no option of any command; check its name")
+
+
+def _check_tables(file: Path, table: dict[str, Any], node: Any, words: tuple[str, ...]) -> None:
+    """Refuse tables that are of no command, and options of a word that is no whole command."""
+    below = getattr(node, "commands", {})
+    for name, value in table.items():
+        here = ".".join((*words, name))
+        if isinstance(value, dict):
+            if name not in below:
+                raise ParameterError(f"[{here}] in {file} is no command; see winnow --help")
+            _check_tables(file, value, below[name], (*words, name))
+        elif below:
+            known = ", ".join(f"[{'.'.join((*words, each))}]" for each in below)
+            raise ParameterError(
+                f"{name} in [{'.'.join(words)}] of {file} is for no command alone; write it at the "
+                f"top, or in one of {known}"
+            )
 
 
 def _params(commands: Mapping[str, Any]) -> Iterator[Any]:

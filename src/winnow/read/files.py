@@ -227,7 +227,8 @@ def _from_database(
     finally:
         if database.connection is not None:
             database.connection.close()
-    labels, scores = _from_arrow(table, *table.column_names, columns)
+    label, score = table.column_names
+    labels, scores = _from_arrow(table, label, score, columns)
     order = sorted(range(len(labels)), key=lambda place: str(labels[place]))
     return [labels[place] for place in order], scores[order]
 
