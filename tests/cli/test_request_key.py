@@ -11,11 +11,15 @@ from shutil import copytree
 from typing import Any
 
 import pytest
+from typer.main import get_command
 
 import winnow
 from reference.commands import invoke
 from winnow.cli import retrying
+from winnow.cli.app import COMMANDS as TABLE_OF_COMMANDS
+from winnow.cli.app import RELEASE, app
 from winnow.cli.retrying import RequestRecord
+from winnow.cli.running import OUTPUTS
 from winnow.core.tape import WrittenKey
 from winnow.errors import GrantError, ParameterError
 from winnow.privacy.ledger import Ledger, RecordedBudget
@@ -348,4 +352,51 @@ def test_a_seed_and_a_written_key_are_refused_before_the_charge(folder: Path) ->
         )
     with pytest.raises(GrantError, match="goes on after its charge"):
         winnow.open_selection(epsilon=1, budget=requested(folder, WrittenKey.fresh()))
+    assert charges() == 0
+
+
+READ = {"file", "items", "schema", "test", "batch", "table", "b", "c", "candidates", "query",
+        "names", "predictions", "labels", "state", "ledger_key", "settings"}  # fmt: skip
+
+
+def test_every_file_that_a_command_names_is_known_to_be_read_or_written() -> None:
+    made: Any = get_command(app)
+    for row in TABLE_OF_COMMANDS:
+        if row.panel == RELEASE:
+            for param in made.commands[row.name].params:
+                if "Path" in str(param.type_descriptor):
+                    assert (param.name in READ) != (param.name in OUTPUTS), (row.name, param.name)
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [("boost", "labels.csv"), ("lp", "b.csv"), ("mips", "query.csv"), ("topk", "pages.txt"),
+     ("tabulate", "schema.json")],
+)  # fmt: skip
+def test_no_file_may_change_between_a_charge_and_a_second_draw(
+    name: str, file: str, folder: Path
+) -> None:
+    line, dataset = COMMANDS[name]
+    before = retrying.step.set(broken_at(KEPT))
+    assert invoke([*line, *under("night 1", dataset)]).exit_code == 1
+    retrying.step.reset(before)
+    Path(file).write_text(Path(file).read_text() + "\n")
+    refused = invoke([*line, *under("night 1", dataset)])
+    assert refused.exit_code == 3 and "have changed since" in refused.stderr
+
+
+def test_a_request_that_was_begun_and_not_charged_keeps_its_key(folder: Path) -> None:
+    def killed(name: str) -> None:
+        if name == "before the charge":
+            raise RuntimeError
+
+    before = retrying.step.set(killed)
+    invoke([*SELECT, *under("night 1")])
+    first = kept("night 1").secret
+    invoke([*SELECT, *under("night 1")])
+    assert kept("night 1").secret == first and first not in repr(kept("night 1"))
+    Path("scores.csv").write_text("name,n\noak,5\nelm,99999\n")
+    invoke([*SELECT, *under("night 1")])
+    assert kept("night 1").secret != first
+    retrying.step.reset(before)
     assert charges() == 0

@@ -177,7 +177,8 @@ def report(message: str) -> None:
     if how.log:
         from winnow.core.logs import tell
 
-        tell("said", lambda: {"message": message}, level=30)
+        note = message.startswith("note:")
+        tell("said", lambda: {"message": message}, level=20 if note else 30)
         return
     if how.quiet and message.startswith("note:"):
         return

@@ -33,7 +33,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from contextvars import ContextVar, copy_context
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from io import StringIO
 from pathlib import Path
@@ -73,7 +73,7 @@ class KeptRequest:
     made_by: str
     """The versions of what computes it."""
     began: str
-    secret: str = ""
+    secret: str = field(default="", repr=False)
     """The key of its noise, until its result is kept."""
     done: bool = False
     printed: str = ""
@@ -157,7 +157,7 @@ def once(command: Callable[..., None], given: dict[str, Any]) -> None:
             "one charge is one draw; look where it ran, or choose another --request-key, which is "
             "charged anew"
         )
-    if before is None or not charged:
+    if before is None or not (charged or _same_draw(before, asked)):
         before = replace(asked, secret=WrittenKey.fresh().secret.hex())
         record.write(before)
     step.get()("before the charge")
@@ -290,16 +290,21 @@ def _check_same(before: KeptRequest, asked: KeptRequest, key: str) -> None:
         )
 
 
+def _same_draw(before: KeptRequest, asked: KeptRequest) -> bool:
+    """Whether the same key would bring the same release."""
+    return bool(asked.data) and (before.data, before.made_by) == (asked.data, asked.made_by)
+
+
 def _check_drawn_again(before: KeptRequest, asked: KeptRequest, key: str) -> None:
     """Refuse a draw that would not be the one that was charged."""
+    if _same_draw(before, asked):
+        return
     if not before.data or not asked.data:
         why = "its data are not in files, so that nobody knows whether they are the same"
     elif before.data != asked.data:
         why = "the files that it reads have changed since"
-    elif before.made_by != asked.made_by:
-        why = f"it was begun by {before.made_by}, and this is {asked.made_by}"
     else:
-        return
+        why = f"it was begun by {before.made_by}, and this is {asked.made_by}"
     raise GrantError(
         f"the request {shown(key)} was charged at {before.began} and ended before its result was "
         f"kept, and {why}: drawn again it would be a second release for one charge; choose another "
