@@ -138,7 +138,7 @@ def counted(source: Any, bound: int | None) -> None:
     """People per item of a log."""
     import winnow as wn
 
-    wn.counts(source, item="i", user="u", max_items_per_user=bound, keep="memory")
+    wn.counts(source, item="i", person="u", max_items=bound, keep="memory")
 
 
 Ways = tuple[Callable[[], Any], Any, Callable[[], float]]
@@ -176,7 +176,7 @@ def rows_of_files(folder: Path, items: int) -> None:
     import winnow as wn
 
     log = str(folder / "people*.parquet")
-    counts = wn.counts(log, item="item", user="user", max_items_per_user=5)
+    counts = wn.counts(log, item="item", person="user", max_items=5)
     assert len(wn.top_k(counts, k=100, epsilon=1.0, delta=1e-9).value) <= 100
 
 

@@ -55,7 +55,7 @@ def real(folder: Path) -> dict[str, np.ndarray]:
 def drawn(word: str, counts: np.ndarray, k: int, epsilon: float, most: int | None) -> np.ndarray:
     """Draws of a mechanism, a row each; a list by noise on every count holds all shorter ones."""
     delta = DELTA if word in ("gaussian", "peel-gumbel") else 0
-    options = TopKOptions(max_items_per_user=most if word in BY_ITEMS else None)
+    options = TopKOptions(max_items=most if word in BY_ITEMS else None)
     made = top_k_named(word, epsilon=epsilon, delta=delta, k=k, options=options)
     if isinstance(made, LipschitzMechanism):
         made = replace(made, in_order=True)
@@ -94,7 +94,7 @@ def settings(counts: np.ndarray) -> list[dict[str, Any]]:
                 }
                 taken = choose(
                     "auto", epsilon=epsilon, delta=delta, k=k, ordered=kind == "lists" or False,
-                    options=TopKOptions(max_items_per_user=most), public=True,
+                    options=TopKOptions(max_items=most), public=True,
                     facts=Facts(COUNTS, len(counts)),
                 ).word  # fmt: skip
                 rows.append({"k": k, "epsilon": epsilon, "items": most, "kind": kind,

@@ -52,7 +52,7 @@ def selections() -> dict[str, Call]:
             s, epsilon=1.0, delta=1e-6, monotone=True, mechanism="large-margin"
         ),
         "gamma, k = 10": top("gamma"),
-        "noisy counts, k = 10": top("laplace", max_items_per_user=1),
+        "noisy counts, k = 10": top("laplace", max_items=1),
         "peeling, k = 10": top("peel-permute-and-flip"),
     }  # fmt: skip
 

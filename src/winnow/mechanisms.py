@@ -301,7 +301,7 @@ TABLE: tuple[MechanismRow, ...] = (
         TOP_K,
         "laplace",
         "winnow.topk.mechanisms.noisy_counts.NoisyCounts",
-        {**_LIST, "max_items_per_user": "max_items_per_user", "with_counts": "with_counts"},
+        {**_LIST, "max_items": "max_items", "with_counts": "with_counts"},
         "a list of k, with counts at no cost",
         "few items per person",
         ordered=True,
@@ -313,7 +313,7 @@ TABLE: tuple[MechanismRow, ...] = (
         {
             **_WITH_DELTA,
             "k": "k",
-            "max_items_per_user": "max_items_per_user",
+            "max_items": "max_items",
             "with_counts": "with_counts",
             "accountant": "accountant",
         },
@@ -338,7 +338,7 @@ TABLE: tuple[MechanismRow, ...] = (
         {
             **_WITH_DELTA,
             "k": "k",
-            "max_items_per_user": "max_items_per_user",
+            "max_items": "max_items",
             "with_counts": "with_counts",
             "reach": "reach",
             "accountant": "accountant",
@@ -357,7 +357,7 @@ TABLE: tuple[MechanismRow, ...] = (
         {
             **_WITH_DELTA,
             "k": "k",
-            "max_items_per_user": "max_items_per_user",
+            "max_items": "max_items",
             "with_counts": "with_counts",
         },
         "a list of at most k, with counts at no cost",

@@ -198,8 +198,8 @@ def test_the_top_k_plan_is_that_of_the_library() -> None:
             {"mechanism": "canonical", "noise": "laplace", "gamma": 0.25},
         ),
         (
-            ["--delta", 1e-6, "--max-items-per-user", 2, "--confidence", 0.9, "--any-order"],
-            {"delta": 1e-6, "max_items_per_user": 2, "confidence": 0.9, "ordered": False},
+            ["--delta", 1e-6, "--max-items", 2, "--confidence", 0.9, "--any-order"],
+            {"delta": 1e-6, "max_items": 2, "confidence": 0.9, "ordered": False},
         ),
         (
             ["--relation", "substitution", "--ordered", "--target-chance", 0.8],
@@ -225,7 +225,7 @@ def test_the_top_k_plan_takes_public_counts_from_a_file(tmp_path: Path) -> None:
 
 
 def test_the_top_k_table_shows_the_mechanisms_side_by_side() -> None:
-    result = run(*ZIPF, "--epsilon", 0.2, "--draws", 10, "--max-items-per-user", 2)
+    result = run(*ZIPF, "--epsilon", 0.2, "--draws", 10, "--max-items", 2)
     assert result.exit_code == 0
     shown = " ".join(result.stdout.split())
     for part in ("joint list 0.2", "canonical, exponential set", "laplace list", "gives", "bound"):
@@ -364,7 +364,7 @@ def test_the_demo_tells_its_story(tmp_path: Path) -> None:
     top = json.loads((folder / "top.json").read_text())
     assert len(top["value"]) == 10 and top["guarantee"]["delta"] == 1e-6
     assert top["receipt"]["ledger"].startswith("demo-ledger.db#4:")
-    asked = ("--item", "bird", "--user", "person", "-k", 5, "--epsilon", 1, "--delta", 1e-6)
+    asked = ("--item", "bird", "--person", "person", "-k", 5, "--epsilon", 1, "--delta", 1e-6)
     again = run("topk", folder / "sightings.csv", *asked, "--json")
     assert again.exit_code == 0 and len(json.loads(again.stdout)["value"]) <= 5
     people = (folder / "people.csv").read_text().splitlines()

@@ -73,8 +73,8 @@ _TABLE: list[object] = ["people.csv", "--schema", "schema.json", "--one-row-per-
 COMMANDS: dict[str, tuple[list[object], str]] = {
     "select": (SELECT, "add-remove"),
     "topk": (
-        ["topk", "visits.csv", "--item", "page", "--user", "visitor", "-k", 5, "--epsilon", 1,
-         "--items", "pages.txt", "--max-items-per-user", 2, "--counts", "--json"],
+        ["topk", "visits.csv", "--item", "page", "--person", "visitor", "-k", 5, "--epsilon", 1,
+         "--items", "pages.txt", "--max-items", 2, "--counts", "--json"],
         "add-remove",
     ),
     "itemsets": (

@@ -134,11 +134,11 @@ def test_logs_hold_no_private_value(
     votes: Path, visits: Path, people: tuple[Path, Path], tmp_path: Path
 ) -> None:
     table = [people[0], "--schema", people[1], "--one-row-per-person", "--log-json", "--json"]
-    log = [visits, "--item", "page", "--user", "visitor", "-k", 1, "--delta", 1e-6, "--log-json"]
+    log = [visits, "--item", "page", "--person", "visitor", "-k", 1, "--delta", 1e-6, "--log-json"]
     for line in (
         ["select", votes, "--epsilon", 1, "--log-json"],
         ["select", votes, "--epsilon", 1, "--label", "none", "--log-json"],
-        ["topk", *log, "--epsilon", 1, "--max-items-per-user", 1],
+        ["topk", *log, "--epsilon", 1, "--max-items", 1],
         ["topk", *log, "--epsilon", 1, "--count", "page", "--labels", "public"],
         ["tabulate", *table, "--by", "sex", "--epsilon", 1],
         ["tabulate", *table, "--by", "sex", "--epsilon", 1, "--names", "bird,sex"],

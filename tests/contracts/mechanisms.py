@@ -117,7 +117,7 @@ ASKED: dict[str, Any] = {
     "epsilon": Fraction(1, 5), "delta": Fraction(1, 20), "k": 2, "noise": Law.GUMBEL,
     "thresholds": "tight", "gamma": Fraction(1, 2), "rounded": False, "accountant": "best",
     "one_item": False,
-    "max_items_per_user": 2, "with_counts": False, "reach": None, "moved": 3, "growth": 3,
+    "max_items": 2, "with_counts": False, "reach": None, "moved": 3, "growth": 3,
     "private": False,
 }  # fmt: skip
 
@@ -458,7 +458,7 @@ REFUSED: dict[str, Callable[..., Any]] = {
         _COUNTS, k=2, epsilon=1, mechanism="peel-gumbel", **to
     ),
     "top_k, real scores": lambda **to: wn.top_k(
-        {"a": 0.5, "b": 1.0}, k=1, epsilon=1, mechanism="laplace", max_items_per_user=1, **to
+        {"a": 0.5, "b": 1.0}, k=1, epsilon=1, mechanism="laplace", max_items=1, **to
     ),
     "frequent_itemsets, size": lambda **to: wn.frequent_itemsets(
         baskets(), size=3, epsilon=1, delta=0.1, **to

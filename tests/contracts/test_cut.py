@@ -35,7 +35,7 @@ def test_people_with_so_many_rows_are_those_of_plain_python(
         put(TEXTS, COLUMNS),
         schema={"what it": {"values": ["item 1"], "other": True}},
         person="who",
-        max_rows_per_person=bound,
+        max_rows=bound,
     )
     rows = Counter(who for who, _ in TEXTS if who is not None)
     assert numbers(table.people) == Counter(min(n, 10 * bound) for n in rows.values())
@@ -47,7 +47,7 @@ def test_people_with_so_many_items_are_those_of_plain_python(
     put: Put, listed: list[str] | None  # noqa: F811
 ) -> None:  # fmt: skip
     source = put(TEXTS, COLUMNS)
-    counts = wn.counts(source, item="what it", user="who", max_items_per_user=1, items=listed)
+    counts = wn.counts(source, item="what it", person="who", max_items=1, items=listed)
     pairs = {(who, item) for who, item in TEXTS if None not in (who, item)}
     owned = Counter(who for who, item in pairs if listed is None or item in listed)
     assert numbers(counts.people) == Counter(min(n, 10) for n in owned.values())
@@ -56,7 +56,7 @@ def test_people_with_so_many_items_are_those_of_plain_python(
 @pytest.mark.filterwarnings("ignore")
 def test_people_that_are_whole_numbers_are_told_apart(put: Put) -> None:  # noqa: F811
     source = put(WHOLE, {"who": "whole", "what it": "whole"})
-    counts = wn.counts(source, item="what it", user="who", max_items_per_user=3, keep="engine")
+    counts = wn.counts(source, item="what it", person="who", max_items=3, keep="engine")
     owned = Counter(who for who, _ in {each for each in WHOLE if None not in each})
     assert numbers(counts.people) == Counter(min(n, 30) for n in owned.values())
 
@@ -70,7 +70,7 @@ def visits() -> pd.DataFrame:
 
 def read(source: Any = None, **options: Any) -> wn.SealedTable:
     given = visits() if source is None else source
-    how = {"person": "who", "max_rows_per_person": 10, "relation": "add-remove"} | options
+    how = {"person": "who", "max_rows": 10, "relation": "add-remove"} | options
     return wn.read_table(given, schema={"ward": 4}, **how)
 
 
@@ -81,7 +81,7 @@ def test_the_estimate_is_that_of_the_people_who_were_cut() -> None:
     assert abs(found.cut.whole - 400) <= 1 and abs(found.cut.cut - 100) <= 1
     assert abs(found.cut.left_out - 3000) <= 21 * 0.9
     assert found.cut.looked_at == 100 and found.cut.bound == 10
-    counts = wn.counts(visits(), item="ward", user="who", max_items_per_user=2)
+    counts = wn.counts(visits(), item="ward", person="who", max_items=2)
     for run in (
         lambda **to: wn.top_k(counts, k=2, delta=1e-6, **to),
         lambda **to: wn.tabulate(counts, delta=1e-6, **to),
@@ -90,7 +90,7 @@ def test_the_estimate_is_that_of_the_people_who_were_cut() -> None:
         found = run(epsilon=400, with_cut=0.5)
         assert found.cut is not None and abs(found.cut.cut - 500) <= 1
         assert abs(found.cut.left_out - 1000) <= 21 * 0.18
-    session = wn.Session(read(max_rows_per_person=1), epsilon=400)
+    session = wn.Session(read(max_rows=1), epsilon=400)
     assert session.top_k("ward", k=1, epsilon=400, with_cut=0.5).cut.cut >= 499
 
 
@@ -131,10 +131,10 @@ def test_a_source_that_is_gone_costs_nothing() -> None:
 
 def test_an_estimate_of_no_bound_is_refused_in_words_that_say_what_to_do() -> None:
     table = wn.read_table(visits(), schema={"ward": 4})
-    with pytest.raises(wn.ParameterError, match="max_rows_per_person="):
+    with pytest.raises(wn.ParameterError, match="max_rows="):
         wn.tabulate(table, ["ward"], epsilon=1, with_cut=0.1)
-    counts = wn.counts(visits(), item="ward", user="who", items=[0, 1, 2, 3])
-    with pytest.raises(wn.ParameterError, match="max_items_per_user="):
+    counts = wn.counts(visits(), item="ward", person="who", items=[0, 1, 2, 3])
+    with pytest.raises(wn.ParameterError, match="max_items="):
         wn.top_k(counts, k=1, epsilon=1, with_cut=0.1)
     for wrong in (1, -0.1, 1.5):
         with pytest.raises(wn.ParameterError, match="no share of epsilon"):
@@ -180,7 +180,7 @@ def command(path: Path, *words: object) -> Any:
     visits().to_csv(frame, index=False)
     schema.write_text(json.dumps({"ward": 4}))
     asked = ["tabulate", frame, "--schema", schema, "--by", "ward", "--epsilon", 1,
-             "--person", "who", "--max-rows-per-person", 10, *words]  # fmt: skip
+             "--person", "who", "--max-rows", 10, *words]  # fmt: skip
     return CliRunner().invoke(app, [str(word) for word in asked])
 
 
@@ -216,7 +216,7 @@ def test_notebooks_and_plain_text_say_it_beside_the_numbers() -> None:
 
 
 def test_a_top_k_says_which_items_were_counted(tmp_path: Path) -> None:
-    counts = wn.counts(visits(), item="ward", user="who", max_items_per_user=2)
+    counts = wn.counts(visits(), item="ward", person="who", max_items=2)
     released = wn.top_k(counts, k=2, epsilon=1, delta=1e-6, with_counts=True)
     assert released.receipt.counted == "at most 2 wards of each who"
     baskets = wn.read_baskets([["a", "b", "c"]] * 50, unit="basket", max_items=2, items=["a", "b"])
@@ -231,11 +231,11 @@ def test_an_estimate_without_a_bound_is_refused_by_the_commands(tmp_path: Path) 
 
     log = tmp_path / "log.csv"
     visits().to_csv(log, index=False)
-    asked = ["topk", str(log), "--item", "ward", "--user", "who", "-k", "1", "--epsilon", "1"]
+    asked = ["topk", str(log), "--item", "ward", "--person", "who", "-k", "1", "--epsilon", "1"]
     refused = CliRunner().invoke(app, [*asked, "--delta", "1e-6", "--with-cut", "0.1"])
-    assert refused.exit_code == 2 and "--max-items-per-user" in refused.stderr
+    assert refused.exit_code == 2 and "--max-items" in refused.stderr
     shown = CliRunner().invoke(
-        app, [*asked, "--delta", "1e-6", "--max-items-per-user", "2", "--with-cut", "0.1"]
+        app, [*asked, "--delta", "1e-6", "--max-items", "2", "--with-cut", "0.1"]
     )
     assert shown.exit_code == 0 and "left out" in shown.stdout
     wrong = command(tmp_path, "--with-cut", 2)

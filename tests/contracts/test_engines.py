@@ -122,7 +122,7 @@ WHOLE: list[tuple[int | None, int | None]] = [
 
 
 def counted(source: Any, bound: int | None) -> dict[str, int]:
-    found = wn.counts(source, item="what it", user="who", max_items_per_user=bound, salt="s")
+    found = wn.counts(source, item="what it", person="who", max_items=bound, salt="s")
     labels: Any = found.labels
     return dict(zip(open_sealed(labels), open_sealed(found.values).tolist(), strict=True))
 
@@ -212,7 +212,7 @@ def test_a_table_has_the_cells_of_its_rows(put: Put) -> None:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("bound", [1, 5])
 def test_people_keep_the_same_rows_in_every_engine(put: Put, bound: int) -> None:
-    options = {"person": "who", "max_rows_per_person": bound, "salt": "s"}
+    options = {"person": "who", "max_rows": bound, "salt": "s"}
     found = cells(put(ROWS, TYPES), **options)
     frame = pd.DataFrame(ROWS, columns=list(TYPES))
     assert found == cells(frame, **options)
@@ -236,7 +236,7 @@ def test_what_a_bound_keeps_of_a_person_is_a_uniform_sample(put: Put, keep: str)
     """
     rows = [(f"p{i}", i, letter) for i in range(PEOPLE) for letter in OWN]
     source = put(rows, {"who": "text", "number": "whole", "x": "text"})
-    options: dict[str, Any] = {"person": "who", "max_rows_per_person": KEPT, "keep": keep}
+    options: dict[str, Any] = {"person": "who", "max_rows": KEPT, "keep": keep}
     letters = {"x": {"values": ["A", "B", "C"]}}
     alone = cells(source, letters, **options, salt="s")
     both = cells(source, {"number": PEOPLE, **letters}, **options, salt="s")

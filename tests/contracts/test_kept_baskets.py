@@ -96,7 +96,7 @@ def test_an_itemset_has_a_text_of_its_own() -> None:
 def test_an_engine_has_the_itemsets_of_the_slow_twin(put: Put) -> None:  # noqa: F811
     source = put(ROWS, TYPES)
     of_baskets = wn.read_baskets(source, unit="basket", **HOW)
-    people = wn.read_baskets(source, user="who", max_baskets_per_user=2, max_items=3, **HOW)
+    people = wn.read_baskets(source, person="who", max_baskets=2, max_items=3, **HOW)
     few = wn.read_baskets(source, unit="basket", items=PUBLIC, **HOW)
     assert asked(of_baskets, 0, 1, 2) == supports(held(False), 0, 1, 2)
     assert asked(people, 3) == supports(held(True, 2, 3), 3)
@@ -198,7 +198,7 @@ def test_people_who_are_numbered_have_baskets_that_are_cut(put: Put) -> None:  #
     """A basket of a person is named by a text, which no engine can read as a number."""
     rows: list[tuple[int, int, str]] = [(n % 5, n % 10, f"item {n % 7}") for n in range(70)]
     source = put(rows, TYPES | {"who": "whole"})
-    people = wn.read_baskets(source, user="who", max_baskets_per_user=1, max_items=3, **HOW)
+    people = wn.read_baskets(source, person="who", max_baskets=1, max_items=3, **HOW)
     assert sum(asked(people, 1).values()) == 5 * 3
 
 

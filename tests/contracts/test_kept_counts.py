@@ -39,8 +39,8 @@ ITEMS = [f"item {i}" for i in range(50)] + ["caf\u00e9", "nobody's", "A", "'; --
 
 def asked(rows: list[Any], made: Put, **options: Any) -> wn.SealedCounts:
     source = made(rows, {"who": "text", "what it": "text"})
-    options = {"max_items_per_user": 5, "salt": "s", "keep": "engine", **options}
-    return wn.counts(source, item="what it", user="who", **options)
+    options = {"max_items": 5, "salt": "s", "keep": "engine", **options}
+    return wn.counts(source, item="what it", person="who", **options)
 
 
 def by_place(counts: dict[str, int]) -> dict[int, list[str]]:
@@ -161,7 +161,7 @@ def database() -> duckdb.DuckDBPyConnection:
 
 def kept_log(connection: Any, **options: Any) -> wn.SealedCounts:
     options = {"keep": "engine", "salt": "s", **options}
-    return wn.counts((connection, "log"), item="i", user="u", **options)
+    return wn.counts((connection, "log"), item="i", person="u", **options)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_duckdb_draws_what_its_counts_in_memory_would_give(
 ) -> None:
     """At an epsilon where noise dominates, by the same draws from the classes."""
     connection = database()
-    kept = kept_log(connection, max_items_per_user=5, items=ITEMS)
+    kept = kept_log(connection, max_items=5, items=ITEMS)
     held = bounded_counts([row for row in ROWS if row[1] in ITEMS], 5, "s")
     listed: Sealed[Any] = Sealed(ListedCounts([held.get(item, 0) for item in ITEMS]), "counts")
     memory = wn.SealedCounts(listed, ITEMS, kept.utility, 5, kept.unit)
@@ -198,7 +198,7 @@ def test_a_change_during_a_release_fails_it_after_the_charge(
     connection, path = duckdb.connect(), tmp_path / "log.csv"
     path.write_text("u,i\n" + "".join(f"u{n},i{n % 3}\n" for n in range(30)))
     connection.execute(f"CREATE VIEW log AS SELECT * FROM read_csv('{path}')")
-    kept = kept_log(connection, max_items_per_user=1, items=["i0", "i1", "i2"])
+    kept = kept_log(connection, max_items=1, items=["i0", "i1", "i2"])
     names = engine.KeptQuery.names
 
     def changed(self: Any, wanted: Any) -> Any:
@@ -216,7 +216,7 @@ def test_the_questions_of_a_release_see_one_state_of_the_database(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     connection = database()
-    kept = kept_log(connection, max_items_per_user=5, items=ITEMS)
+    kept = kept_log(connection, max_items=5, items=ITEMS)
     before = wn.top_k(kept, k=5, epsilon=1.0, seed=1).value
     names, other = engine.KeptQuery.names, connection.cursor()
 
@@ -236,7 +236,7 @@ def test_items_that_are_counted_in_parts_have_the_same_classes_and_places() -> N
     sizes, _ = members(whole, [])
     places = [(n, j) for n in sizes for j in range(sizes[n])]
     assert members(whole, places) == members(parts, places)
-    bounded = [kept_log(connection, parts=n, max_items_per_user=2) for n in (None, 4)]
+    bounded = [kept_log(connection, parts=n, max_items=2) for n in (None, 4)]
     assert members(bounded[0], []) == members(bounded[1], [])
 
 
@@ -250,7 +250,7 @@ def test_whole_numbers_have_the_places_of_their_texts(bound: int | None) -> None
     )
     expected = by_place(bounded_counts(rows, bound, "s"))
     places = [(n, j) for n, items in expected.items() for j in range(len(items))]
-    _, found = members(kept_log(connection, max_items_per_user=bound), places)
+    _, found = members(kept_log(connection, max_items=bound), places)
     assert found == [expected[n][j] for n, j in places]
 
 
@@ -265,7 +265,7 @@ def test_postgres_sees_one_state_and_leaves_the_transaction_of_a_user(
     connection.execute("CREATE TABLE log (u TEXT, i TEXT)")
     with connection.cursor() as cursor:
         cursor.executemany("INSERT INTO log VALUES (%s, %s)", ROWS)
-    kept = kept_log(connection, max_items_per_user=5, items=ITEMS)
+    kept = kept_log(connection, max_items=5, items=ITEMS)
     before = wn.top_k(kept, k=5, epsilon=1.0, seed=1).value
     names = engine.KeptQuery.names
     with psycopg.connect(connection.info.dsn, autocommit=True) as other:
@@ -288,7 +288,7 @@ def test_the_transaction_of_a_user_is_left_open() -> None:
     connection = database()
     connection.execute("BEGIN TRANSACTION")
     connection.execute("INSERT INTO log VALUES ('x', 'uncommitted')")
-    kept = kept_log(connection, max_items_per_user=5)
+    kept = kept_log(connection, max_items=5)
     wn.top_k(kept, k=3, epsilon=1.0, delta=1e-6)
     connection.execute("ROLLBACK")
     assert connection.execute("SELECT COUNT(*) FROM log").fetchone() == (len(ROWS),)
@@ -296,7 +296,7 @@ def test_the_transaction_of_a_user_is_left_open() -> None:
 
 def test_few_items_are_collected_and_many_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     connection = database()
-    source, options = (connection, "log"), {"item": "i", "user": "u"}
+    source, options = (connection, "log"), {"item": "i", "person": "u"}
     assert not isinstance(open_sealed(wn.counts(source, **options).values), KeptCounts)
     monkeypatch.setattr(MOST_COLLECTED, "_at", 10)
     for given in (source, connection.table("log"), connection.table("log").df()):
@@ -319,7 +319,7 @@ def test_kept_counts_are_refused_where_each_of_them_is_needed() -> None:
 def test_select_takes_counts_wherever_they_are() -> None:
     connection = database()
     for keep in ("engine", "memory"):
-        counts = wn.counts((connection, "log"), item="i", user="u", items=ITEMS, keep=keep)
+        counts = wn.counts((connection, "log"), item="i", person="u", items=ITEMS, keep=keep)
         assert wn.select(counts, epsilon=50.0, k=2, seed=1).value[0] in ITEMS
         assert wn.select(counts, epsilon=1.0, delta=1e-6, mechanism="large-margin").value in ITEMS
         with pytest.raises(ParameterError, match="leave out sensitivity"):
@@ -348,7 +348,7 @@ def test_nobody_at_all_is_no_error_where_labels_are_private(asked_for: str) -> N
         connection.execute("CREATE TABLE log (u VARCHAR, i VARCHAR)")
         connection.execute("INSERT INTO log SELECT 'u', 'x' FROM range(?)", [people])
         budget = wn.Budget(5, 1e-5)
-        held = kept_log(connection, max_items_per_user=1, keep=keep)
+        held = kept_log(connection, max_items=1, keep=keep)
         PRIVATE_LABELS[asked_for](held, budget)
         assert len(budget.events) == 1
 
@@ -372,7 +372,7 @@ def test_of_equal_counts_any_may_take_part_wherever_they_are() -> None:
 
 def test_a_failing_engine_shows_nothing_of_what_was_asked() -> None:
     connection = database()
-    kept = kept_log(connection, max_items_per_user=5)
+    kept = kept_log(connection, max_items=5)
     connection.execute("DROP TABLE log")
     with pytest.raises(wn.WinnowError) as caught:
         wn.top_k(kept, k=3, epsilon=1.0, delta=1e-6)
@@ -399,7 +399,7 @@ def test_spark_writes_down_nothing_of_what_was_drawn(request: pytest.FixtureRequ
     session = request.getfixturevalue("spark")
     rows = [(f"u{i}", f"canary{i % 2}") for i in range(2 * 1237)]
     frame = session.createDataFrame(rows, "u string, i string")
-    kept = wn.counts(frame, item="i", user="u", max_items_per_user=1, keep="engine")
+    kept = wn.counts(frame, item="i", person="u", max_items=1, keep="engine")
     assert wn.top_k(kept, k=2, epsilon=50.0, delta=1e-6, seed=1).value[0].startswith("canary")
     opened = wn.open_selection(epsilon=1.0, k=3, seed=5)  # the key of the draws below
     listed = [(f"canary{i}", i % 89) for i in range(300)]

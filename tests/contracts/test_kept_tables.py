@@ -30,7 +30,7 @@ def test_an_engine_has_the_cells_of_its_rows(put: Put, bound: int | None) -> Non
     source = put(ROWS, TYPES)
     options: dict[str, Any] = {"schema": SCHEMA, "salt": "s"}
     if bound is not None:
-        options |= {"person": "who", "max_rows_per_person": bound}
+        options |= {"person": "who", "max_rows": bound}
     kept, held = (wn.read_table(source, **options, keep=keep) for keep in ("engine", "memory"))
     assert [cells(kept, each) for each in SETS] == [cells(held, each) for each in SETS]
     assert kept.n == held.n and fingerprint(kept) == fingerprint(held)

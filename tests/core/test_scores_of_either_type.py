@@ -83,9 +83,7 @@ def test_parts_of_a_person_are_rounded_away_where_one_has_one_item() -> None:
     """One who adds a half to an item made the noise half as large for everybody: 3.25 epsilon."""
     drawn = [
         [
-            wn.top_k(
-                scores, k=1, epsilon=1.0, mechanism="canonical", max_items_per_user=1, seed=seed
-            ).value
+            wn.top_k(scores, k=1, epsilon=1.0, mechanism="canonical", max_items=1, seed=seed).value
             for seed in range(200)
         ]
         for scores in ({"a": 1, "b": 7}, {"a": 1.5, "b": 7})

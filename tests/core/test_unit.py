@@ -36,7 +36,7 @@ def test_a_row_is_a_person_only_where_that_was_said() -> None:
     counted = wn.counts(LOG, item="page", items=["x", "y"])
     released = wn.top_k(counted, k=1, epsilon=1.0, seed=1)
     assert str(released.guarantee) == "1-DP, add or remove one row"
-    counted = wn.counts(LOG, item="page", user="visitor", max_items_per_user=2, items=["x", "y"])
+    counted = wn.counts(LOG, item="page", person="visitor", max_items=2, items=["x", "y"])
     released = wn.top_k(counted, k=1, epsilon=1.0, seed=1)
     assert str(released.guarantee) == "1-DP, add or remove one visitor with at most 2 pages"
     assert released.to_dict()["guarantee"]["unit"] == "visitor with at most 2 pages"
@@ -46,7 +46,7 @@ def test_tables_and_baskets_name_their_unit() -> None:
     schema = {"page": {"values": ["x", "y"]}}
     rows = wn.read_table(LOG, schema=schema, unit="row")
     assert "replace one row" in str(wn.tabulate(rows, ["page"], epsilon=1.0).guarantee)
-    people = wn.read_table(LOG, schema=schema, person="visitor", max_rows_per_person=2)
+    people = wn.read_table(LOG, schema=schema, person="visitor", max_rows=2)
     said = str(wn.tabulate(people, ["page"], epsilon=1.0).guarantee)
     assert said.endswith("replace one visitor's data, with at most 2 rows")
     baskets = wn.read_baskets([["x", "y"], ["x"]], unit="basket", items=["x", "y"])
@@ -59,9 +59,8 @@ def test_two_units_or_an_unknown_one_are_refused(reader: Any) -> None:
     how: dict[str, Any] = (
         {"item": "page"} if reader is wn.counts else {"schema": {"page": {"values": ["x", "y"]}}}
     )
-    who = "user" if reader is wn.counts else "person"
     with pytest.raises(ParameterError, match="contradict"):
-        reader(LOG, **how, **{who: "visitor"}, unit="row")
+        reader(LOG, **how, person="visitor", unit="row")
     with pytest.raises(ParameterError, match="unit='visit' is unknown"):
         reader(LOG, **how, unit="visit")
 
@@ -89,8 +88,7 @@ def test_a_command_stops_until_the_unit_is_said(
     assert result.exit_code == 2 and "whose privacy is protected" in result.output
     what = "basket" if words[0] == "itemsets" else "row"
     assert f"--one-{what}-per-person" in " ".join(result.output.split())
-    who = "--user" if words[0] in ("topk", "itemsets") else "--person"
-    both = invoke([*words, who, "visitor", f"--one-{what}-per-person"])
+    both = invoke([*words, "--person", "visitor", f"--one-{what}-per-person"])
     assert both.exit_code == 2 and "contradict" in both.output
 
 

@@ -26,7 +26,7 @@ PAIRS: dict[str, Any] = {"basket": "the basket", "item": "i"}
 WAYS: list[dict[str, Any]] = [
     PAIRS | {"unit": "basket"},
     PAIRS | {"unit": "basket", "items": ["item 2", "çödé", "soap"]},
-    PAIRS | {"user": "who", "max_baskets_per_user": 2, "salt": "s"},
+    PAIRS | {"person": "who", "max_baskets": 2, "salt": "s"},
 ]
 INDICATED = [
     ("a", 1, "x", None),
@@ -68,7 +68,7 @@ def test_postgres_gives_the_baskets_of_the_frame(
     for source in ("log", 'SELECT who, "the basket", i FROM log'):
         for how in WAYS:
             assert opened(wn.read_baskets((postgres, source), **how)) == wanted(how)
-    assert wn.counts((postgres, "log"), item="i", user="who", items=["çödé"]).labels == ["çödé"]
+    assert wn.counts((postgres, "log"), item="i", person="who", items=["çödé"]).labels == ["çödé"]
     schema = {"i": {"values": ["çödé"], "other": True}}
     assert wn.read_table((postgres, "log"), schema=schema).n == len(ROWS)
     released = wn.frequent_itemsets(
@@ -86,7 +86,7 @@ def test_spark_gives_the_baskets_of_the_frame(spark: Any) -> None:
 def test_indicator_tables_are_the_same_everywhere(postgres: Any, spark: Any) -> None:
     names = ["who", "milk", "tea", "soap"]
     held = pd.DataFrame(INDICATED, columns=names)
-    how: dict[str, Any] = {"user": "who", "max_baskets_per_user": 1, "salt": "s"}
+    how: dict[str, Any] = {"person": "who", "max_baskets": 1, "salt": "s"}
     frame = spark.createDataFrame(INDICATED, "who string, milk int, tea string, soap boolean")
     for source in ((postgres, "held"), frame):
         found = wn.read_baskets(source, **how)
@@ -105,7 +105,7 @@ def test_no_two_texts_are_taken_for_one(postgres: Any, spark: Any) -> None:
         *(functions.collate(plain[name], "UNICODE_CI_AI").alias(name) for name in "ubi")
     )
     for source in ((postgres, "other"), folded):
-        found = wn.read_baskets(source, basket="b", item="i", user="u", max_baskets_per_user=2)
+        found = wn.read_baskets(source, basket="b", item="i", person="u", max_baskets=2)
         assert opened(found) == [("X",), ("x",), ("x",)]
 
 

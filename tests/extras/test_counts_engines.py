@@ -42,7 +42,7 @@ def postgres(empty_postgres: Any) -> Any:
 def test_postgres_gives_the_counts_of_the_slow_twin(postgres: Any, bound: int | None) -> None:
     for source in ("log", 'SELECT "who", "what it" FROM log'):
         counted = wn.counts(
-            (postgres, source), item="what it", user="who", max_items_per_user=bound, salt="s"
+            (postgres, source), item="what it", person="who", max_items=bound, salt="s"
         )
         assert opened(counted) == bounded_counts(ROWS, bound, "s")
 
@@ -76,7 +76,7 @@ def test_postgres_takes_no_two_texts_for_one(
 
     monkeypatch.setattr(CountQuery, "over", watched)
     for bound in (None, 1):
-        counted = wn.counts((postgres, "other"), item="what", user="who", max_items_per_user=bound)
+        counted = wn.counts((postgres, "other"), item="what", person="who", max_items=bound)
         assert opened(counted) == {"x": 2, "X": 1}
     for query in asked:
         for text in (query.person(column("who")), query.text(column("what"))):
@@ -95,11 +95,9 @@ def test_spark_takes_no_two_texts_for_one(spark: Any) -> None:
     )
     assert folded.select("who").distinct().count() == 2
     for bound in (None, 1):
-        counted = wn.counts(folded, item="what", user="who", max_items_per_user=bound)
+        counted = wn.counts(folded, item="what", person="who", max_items=bound)
         assert opened(counted) == {"x": 2, "X": 2}
-        counted = wn.counts(
-            folded, item="what", user="who", max_items_per_user=bound, items=["X", "é"]
-        )
+        counted = wn.counts(folded, item="what", person="who", max_items=bound, items=["X", "é"])
         assert open_sealed(counted.values).tolist() == [2, 0]
 
 
@@ -108,7 +106,7 @@ def test_bytes_of_spark_that_are_no_text_are_as_if_missing(spark: Any) -> None:
     item = "CASE WHEN id < 5 THEN X'FF41' WHEN id < 8 THEN X'FE41' ELSE X'61' END"
     frame = spark.sql(f"SELECT string(id) AS who, CAST({item} AS string) AS what FROM range(99)")
     for bound in (None, 1):
-        counted = wn.counts(frame, item="what", user="who", max_items_per_user=bound)
+        counted = wn.counts(frame, item="what", person="who", max_items=bound)
         assert opened(counted) == {"a": 91}
     options: dict[str, Any] = {"size": 1, "k": 9, "epsilon": 1e6, "delta": 0.1, "seed": 1}
     for basket, item, many in (("who", "what", 91), ("what", "who", 1)):
@@ -127,7 +125,7 @@ def test_threads_of_one_spark_session_see_their_own_frames(spark: Any) -> None:
 
     def top(own: list[tuple[str, str]]) -> list[Any]:
         frame = spark.createDataFrame(own, "who string, what string")
-        kept = wn.counts(frame, item="what", user="who", keep="engine")
+        kept = wn.counts(frame, item="what", person="who", keep="engine")
         return sorted(wn.top_k(kept, k=3, epsilon=50.0, delta=1e-3, seed=1).value)
 
     with ThreadPoolExecutor(2) as threads:
@@ -152,7 +150,7 @@ def test_a_frame_of_spark_that_changes_fails_a_release_after_the_charge(
 
     log = spark.sql("SELECT string(id) AS who, string(id % 3) AS what FROM range(300)")
     frame = log.mapInArrow(rows, "who string, what string")
-    kept = wn.counts(frame, item="what", user="who", keep="engine")
+    kept = wn.counts(frame, item="what", person="who", keep="engine")
     names = KeptQuery.names
 
     def changed(self: Any, wanted: Any) -> Any:
@@ -178,7 +176,7 @@ def test_labels_match_values_of_their_own_type(postgres: Any, spark: Any) -> Non
     frame = spark.createDataFrame([(1, *LABELS)], "who int, a int, b boolean, c date")
     for name, label in zip("abc", LABELS, strict=True):
         for source in ((postgres, "typed"), frame):
-            counted = wn.counts(source, item=name, user="who", items=[label, "other"])
+            counted = wn.counts(source, item=name, person="who", items=[label, "other"])
             assert open_sealed(counted.values).tolist() == [1, 0]
     assert postgres.execute("SHOW DateStyle").fetchone()[0].startswith("German")
     postgres.execute("RESET DateStyle")
@@ -193,7 +191,7 @@ def test_a_long_public_list_is_taken(postgres: Any, spark: Any) -> None:
         cursor.executemany("INSERT INTO short VALUES (%s, %s)", rows)
     frame = spark.createDataFrame(rows, "who string, what string")
     for source in ((postgres, "short"), frame):
-        counted = wn.counts(source, item="what", user="who", items=labels, max_items_per_user=3)
+        counted = wn.counts(source, item="what", person="who", items=labels, max_items=3)
         values = open_sealed(counted.values)
         assert values.sum() == 3
         assert values[[7, -2, -1]].tolist() == [1, 1, 1]
@@ -206,7 +204,7 @@ def test_no_message_of_the_engine_hangs_on_an_error(postgres: Any, spark: Any) -
     failing = frame.selectExpr("CAST(raise_error(who) AS string) AS who", "what")
     for source in ((postgres, broken), failing):
         with pytest.raises(wn.InputError) as caught:
-            wn.counts(source, item="what", user="who", max_items_per_user=1)
+            wn.counts(source, item="what", person="who", max_items=1)
         assert "user" not in str(caught.value)
         assert caught.value.__context__ is None
         assert caught.value.__cause__ is None
@@ -217,4 +215,4 @@ def test_arrays_are_refused(postgres: Any, spark: Any) -> None:
     frame = spark.createDataFrame([(1, ["a"])], "who int, what array<string>")
     for source in ((postgres, "nested"), frame):
         with pytest.raises(wn.InputError, match="not the same in every engine"):
-            wn.counts(source, item="what", user="who")
+            wn.counts(source, item="what", person="who")

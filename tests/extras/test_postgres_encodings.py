@@ -59,7 +59,7 @@ def connect(postgres_server: Any) -> Iterator[Connect]:
 
 
 def counted(source: Any, **how: Any) -> dict[str, int]:
-    counts = wn.counts(source, item="i", user="u", salt="s", **how)
+    counts = wn.counts(source, item="i", person="u", salt="s", **how)
     labels: Any = counts.labels
     return dict(zip(open_sealed(labels), open_sealed(counts.values).tolist(), strict=True))
 
@@ -74,9 +74,9 @@ def test_what_a_hash_chooses_does_not_depend_on_the_encoding(
     frame = pd.DataFrame(rows, columns=["u", "b", "i"])
     for bound in (None, 2):
         pairs = [(u, i) for u, _, i in rows]
-        assert counted(source, max_items_per_user=bound) == bounded_counts(pairs, bound, "s")
-    how: dict[str, Any] = {"basket": "b", "item": "i", "user": "u", "salt": "s"}
-    how |= {"max_baskets_per_user": 3}
+        assert counted(source, max_items=bound) == bounded_counts(pairs, bound, "s")
+    how: dict[str, Any] = {"basket": "b", "item": "i", "person": "u", "salt": "s"}
+    how |= {"max_baskets": 3}
     supports = []
     for table, keep in ((frame, "memory"), (source, "memory"), (source, "engine")):
         baskets = wn.read_baskets(table, **how, keep=keep)
@@ -96,7 +96,7 @@ def test_what_a_hash_chooses_does_not_depend_on_the_encoding(
 
 def test_an_encoding_that_says_nothing_is_refused(connect: Connect) -> None:
     source = (connect("SQL_ASCII"), "log")
-    columns = {"item": "i", "user": "u"}
+    columns = {"item": "i", "person": "u"}
     for read in (
         lambda: wn.counts(source, **columns),
         lambda: wn.counts(source, **columns, keep="engine"),
@@ -113,7 +113,7 @@ def test_labels_that_a_database_cannot_hold_are_refused_before_a_charge(connect:
     source = (connect("LATIN1"), "log")
     for keep in ("engine", "memory"):
         with pytest.raises(wn.InputError, match="LATIN1"):
-            wn.counts(source, item="i", user="u", items=["ñ1", "水"], keep=keep)
+            wn.counts(source, item="i", person="u", items=["ñ1", "水"], keep=keep)
 
 
 def test_the_log_of_the_server_does_not_hold_what_a_draw_asked_for(
@@ -129,7 +129,7 @@ def test_the_log_of_the_server_does_not_hold_what_a_draw_asked_for(
         f"FROM generate_series(1, {2 * TOUCHED}) t(j)"
     )
     written.clear()
-    counts = wn.counts((empty_postgres, "many"), item="i", user="u", keep="engine")
+    counts = wn.counts((empty_postgres, "many"), item="i", person="u", keep="engine")
     top = wn.top_k(counts, k=2, epsilon=50.0, delta=1e-6, seed=1)
     assert len(top.value) == 2
     assert any("COPY" in text for text in written) and any("GROUP BY" in text for text in written)
@@ -142,7 +142,7 @@ def test_a_server_that_allows_no_table_is_still_asked(empty_postgres: Any) -> No
     empty_postgres.execute("CREATE TABLE few AS SELECT j AS u, j % 3 AS i FROM "
                            "generate_series(1, 90) t(j)")  # fmt: skip
     empty_postgres.execute("SET default_transaction_read_only = on")
-    counts = wn.counts((empty_postgres, "few"), item="i", user="u", keep="engine")
+    counts = wn.counts((empty_postgres, "few"), item="i", person="u", keep="engine")
     top = wn.top_k(counts, k=3, epsilon=500.0, delta=1e-6, seed=1)
     assert sorted(top.value) == ["0", "1", "2"]
     empty_postgres.execute("RESET default_transaction_read_only")

@@ -56,7 +56,7 @@ def postgres(empty_postgres: Any) -> Any:
 
 
 def options(bound: int | None) -> dict[str, Any]:
-    return {} if bound is None else {"person": "who", "max_rows_per_person": bound, "salt": "s"}
+    return {} if bound is None else {"person": "who", "max_rows": bound, "salt": "s"}
 
 
 @pytest.mark.parametrize("bound", [None, 1, 5])
@@ -117,5 +117,5 @@ def test_spark_columns_without_a_type_are_taken(spark: Any) -> None:
     data = spark.createDataFrame([(None, None)], "who void, a void")
     table = wn.read_table(data, schema={"a": {"values": ["x"], "other": True}})
     assert open_sealed(table.rows).weights.tolist() == [1]
-    counts = wn.counts(data, item="a", user="who", items=["x"])
+    counts = wn.counts(data, item="a", person="who", items=["x"])
     assert open_sealed(counts.values).tolist() == [0]

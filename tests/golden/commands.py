@@ -47,7 +47,7 @@ ENDATA
 MANY = 20_000
 """Rows enough for a session that learns."""
 SEED = "--seed 7"
-TOPK = f"topk log.csv --item page --user visitor -k 3 --epsilon 2 {SEED}"
+TOPK = f"topk log.csv --item page --person visitor -k 3 --epsilon 2 {SEED}"
 COUNTS = f"topk votes.csv --item dish --count n --labels public -k 3 --epsilon 1 {SEED}"
 ITEMS = f"itemsets baskets.csv --one-basket-per-person --size 2 --epsilon 2 {SEED}"
 TABLE = "people.csv --schema schema.json --one-row-per-person"
@@ -71,13 +71,13 @@ LINES = (
     "select votes.csv",
     "select votes.csv --epsilon 1 --label dish --score price",
     f"{TOPK} --delta 1e-6 --json",
-    f"{TOPK} --delta 1e-6 --max-items-per-user 2 --counts",
-    f"{TOPK} --delta 1e-6 --mechanism stability --max-items-per-user 1 --counts --json",
+    f"{TOPK} --delta 1e-6 --max-items 2 --counts",
+    f"{TOPK} --delta 1e-6 --mechanism stability --max-items 1 --counts --json",
     f"{TOPK}",
     f"{COUNTS} --json",
     f"{COUNTS} --counts",
     f"{COUNTS} --mechanism canonical --gamma 0.25 --json",
-    f"{COUNTS} --mechanism laplace --max-items-per-user 1 --json",
+    f"{COUNTS} --mechanism laplace --max-items 1 --json",
     f"{COUNTS} --mechanism none",
     f"{ITEMS} --delta 1e-6 --json",
     f"{ITEMS} --delta 1e-6 -k 2 --counts",
@@ -228,7 +228,7 @@ def resumed() -> Any:
     """A session that is gone on with, and people with several rows."""
     prepare()
     ask = f"{ASK} --method independent --max-queries 20 --state kept"
-    own = "--person id --max-rows-per-person 2 --salt golden"
+    own = "--person id --max-rows 2 --salt golden"
     found = in_turn(*(line.split() for line in (
         ask, ask + " --json", f"{ASK} --method independent --max-queries 20 {own} --json",
         f"{ASK} --method independent --max-queries 20 --person id --state more",

@@ -184,7 +184,7 @@ def read_back() -> Any:
     """The made-up files, read in every way."""
     write_people()
     read = wn.read_table("people.csv", schema="schema.json")
-    counted = wn.counts("log.csv", item="page", user="visitor", max_items_per_user=2, salt="golden")
+    counted = wn.counts("log.csv", item="page", person="visitor", max_items=2, salt="golden")
     held = wn.read_baskets("baskets.csv", unit="basket", salt="golden")
     return [
         [repr(read), repr(counted), repr(held)],

@@ -31,7 +31,7 @@ SELECTIONS: tuple[dict[str, Any], ...] = (
 )
 TOPS: tuple[dict[str, Any], ...] = (
     {"mechanism": "compare"},
-    {"mechanism": "compare", "delta": 1e-6, "max_items_per_user": 2},
+    {"mechanism": "compare", "delta": 1e-6, "max_items": 2},
     {"mechanism": "compare", "ordered": True},
     {"mechanism": "joint", "epsilon": None, "target_chance": 0.9},
     {"mechanism": "canonical", "gamma": 0.25, "noise": "gumbel"},

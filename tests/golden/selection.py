@@ -36,15 +36,15 @@ TOPS: tuple[dict[str, Any], ...] = (
     {"mechanism": "peel-permute-and-flip"},
     {"mechanism": "peel-gumbel", "delta": 1e-6},
     {"mechanism": "gamma"},
-    {"mechanism": "laplace", "max_items_per_user": 2},
-    {"mechanism": "laplace", "max_items_per_user": 2, "with_counts": True},
+    {"mechanism": "laplace", "max_items": 2},
+    {"mechanism": "laplace", "max_items": 2, "with_counts": True},
     {"mechanism": "laplace"},
     {"mechanism": "oneshot-approximate", "delta": 1e-6, "epsilon": 0.1},
     {"mechanism": "auto"},
     {"mechanism": "auto", "ordered": True},
     {"mechanism": "auto", "ordered": False},
     {"mechanism": "auto", "delta": 1e-6},
-    {"mechanism": "auto", "max_items_per_user": 1},
+    {"mechanism": "auto", "max_items": 1},
     {"mechanism": "auto", "monotone": False},
     {"mechanism": "none"},
 )
@@ -82,7 +82,7 @@ def hidden(**options: Any) -> Any:
 @cache
 def _counted(relation: str) -> wn.SealedCounts:
     return wn.counts(
-        pd.DataFrame(log()), item="page", user="visitor", max_items_per_user=2,
+        pd.DataFrame(log()), item="page", person="visitor", max_items=2,
         relation=relation, salt="golden",
     )  # fmt: skip
 
@@ -90,7 +90,7 @@ def _counted(relation: str) -> wn.SealedCounts:
 def listed() -> Any:
     """Counts of a log with a public list of items."""
     counted = wn.counts(
-        pd.DataFrame(log()), item="page", user="visitor", items=["home", "shop", "news", "none"],
+        pd.DataFrame(log()), item="page", person="visitor", items=["home", "shop", "news", "none"],
         salt="golden",
     )  # fmt: skip
     top = wn.top_k(counted, k=2, epsilon=2, seed=SEED)

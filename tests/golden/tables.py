@@ -176,7 +176,7 @@ def tabulate(**options: Any) -> Any:
 
 
 def per_person() -> Any:
-    sealed = table(person="id", max_rows_per_person=2, relation="add-remove")
+    sealed = table(person="id", max_rows=2, relation="add-remove")
     released = wn.release(
         sealed, wn.marginals(1), epsilon=3, delta=1e-6, rounds=3, method="mwem", seed=SEED
     )
@@ -224,7 +224,7 @@ def pairs(layout: str) -> Any:
     frame = pd.DataFrame(log())
     if layout == "pairs":
         read = wn.read_baskets(
-            frame, basket="visitor", item="page", user="visitor", max_baskets_per_user=1,
+            frame, basket="visitor", item="page", person="visitor", max_baskets=1,
             max_items=2, relation="substitution", salt="golden",
         )  # fmt: skip
     else:

@@ -137,7 +137,7 @@ def test_a_plan_says_what_the_automatic_choice_will_take() -> None:
     )
     assert halved.best.support == pytest.approx(plan.best.support, rel=0.02)
     several = wn.plan.frequent_itemsets(
-        size=2, k=20, items=500, epsilon=1, max_baskets_per_user=3, relation="substitution"
+        size=2, k=20, items=500, epsilon=1, max_baskets=3, relation="substitution"
     )
     assert several.best.support > 3 * plan.best.support
     private = wn.plan.frequent_itemsets(size=3, k=5, epsilon=1, delta=1e-6, max_items=10)

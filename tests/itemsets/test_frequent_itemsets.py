@@ -206,7 +206,11 @@ def test_the_command_prints_saves_and_draws(tmp_path) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--delta", "0"], ["--plot", "p.gif", "--delta", "1e-6"], ["--user", "u", "--delta", "1e-6"]],
+    [
+        ["--delta", "0"],
+        ["--plot", "p.gif", "--delta", "1e-6"],
+        ["--person", "u", "--delta", "1e-6"],
+    ],
 )
 def test_the_command_refuses_with_code_2(tmp_path, arguments) -> None:
     file = tmp_path / "b.csv"

@@ -32,7 +32,7 @@ def sealed(rows: Rows, m: int, relation: str, *, private: bool) -> wn.SealedBask
     pairs = [(b // m, b, NAMES[i]) for b, row in enumerate(rows) for i in row]
     frame = pd.DataFrame(pairs, columns=["who", "basket", "item"])
     how: dict[str, Any] = {"items": None if private else list(NAMES), "relation": relation}
-    how |= {"unit": "basket"} if m == 1 else {"user": "who", "max_baskets_per_user": m}
+    how |= {"unit": "basket"} if m == 1 else {"person": "who", "max_baskets": m}
     return wn.read_baskets(frame, basket="basket", item="item", **how)
 
 

@@ -85,9 +85,7 @@ class Watched(wn.Budget):
 
 def rows_of(relation: str, people: int) -> Labelled:
     frame = FRAME.assign(who=np.arange(300) // people)
-    table = wn.read_table(
-        frame, schema=SCHEMA, relation=relation, person="who", max_rows_per_person=people
-    )
+    table = wn.read_table(frame, schema=SCHEMA, relation=relation, person="who", max_rows=people)
     return wn.labelled(table, "y")
 
 

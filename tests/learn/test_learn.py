@@ -76,7 +76,7 @@ def test_a_person_moves_the_counts_natively_under_each_relation() -> None:
     utility = rule_scores(labelled_table(added, "rich"), rules).utility
     assert (utility.down, utility.up, utility.half_width) == (0, 1, wn.Utility.declare().up / 2)
     frame = people(50).assign(who=np.arange(50) // 3)
-    several = wn.read_table(frame, schema=SCHEMA, person="who", max_rows_per_person=3)
+    several = wn.read_table(frame, schema=SCHEMA, person="who", max_rows=3)
     assert rule_scores(labelled_table(several, "rich"), rules).utility.half_width == 3
 
 

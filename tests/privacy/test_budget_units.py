@@ -25,9 +25,7 @@ def rows() -> Any:
 
 
 def people(most: int = 5) -> Any:
-    return wn.read_table(
-        FRAME, schema=SCHEMA, relation="add-remove", person="who", max_rows_per_person=most
-    )
+    return wn.read_table(FRAME, schema=SCHEMA, relation="add-remove", person="who", max_rows=most)
 
 
 def counted(**whom: Any) -> Any:
@@ -55,8 +53,8 @@ def test_a_cap_is_about_the_unit_of_what_it_paid_for() -> None:
 def test_rows_and_people_are_not_paid_from_one_budget(first: str) -> None:
     session = wn.Session(rows() if first == "rows" else people(), epsilon=2.0)
     session.tabulate([["town"]], epsilon=1.0)
-    other = {"user": "who", "max_items_per_user": 1} if first == "rows" else {"unit": "row"}
-    with pytest.raises(RelationMismatch, match=r"another budget.*max_rows_per_person="):
+    other = {"person": "who", "max_items": 1} if first == "rows" else {"unit": "row"}
+    with pytest.raises(RelationMismatch, match=r"another budget.*max_rows="):
         session.tabulate(counted(**other), epsilon=1.0)
     assert len(session.budget.events) == 1 and session.budget.left.amount == 1.0
 

@@ -44,9 +44,7 @@ def test_the_counts_of_a_column_are_those_of_the_table() -> None:
 
 def test_more_rows_per_person_mean_more_noise() -> None:
     frame = TABLE.assign(who=[str(i // 4) for i in range(100)])
-    table = wn.read_table(
-        frame, schema=SCHEMA, person="who", max_rows_per_person=4, relation="add-remove"
-    )
+    table = wn.read_table(frame, schema=SCHEMA, person="who", max_rows=4, relation="add-remove")
     from winnow.read.crossing import column_counts
 
     assert column_counts(table, "job").utility.width == 4

@@ -27,7 +27,7 @@ ROWS: list[tuple[str | None, int | None, str | None]] = [
 ]
 NAMES = ["b", "the basket", "i"]  # one is the name of another's alias
 HOW: dict[str, Any] = {"basket": "the basket", "item": "i"}
-USERS = HOW | {"user": "b", "max_baskets_per_user": 2, "salt": "s"}
+USERS = HOW | {"person": "b", "max_baskets": 2, "salt": "s"}
 
 
 def opened(baskets: wn.SealedBaskets) -> list[tuple[str, ...]]:
@@ -81,7 +81,7 @@ def test_indicator_tables_come_from_a_connection_too(connection: Any) -> None:
     query = (connection, "SELECT milk, tea, soap FROM held")
     everybody = [("milk",), ("milk", "tea"), ("milk", "tea", "soap"), ("tea", "soap")]
     assert opened(wn.read_baskets(query, unit="basket")) == everybody
-    of_people: dict[str, Any] = {"user": "who", "max_baskets_per_user": 1, "salt": "s"}
+    of_people: dict[str, Any] = {"person": "who", "max_baskets": 1, "salt": "s"}
     one = wn.read_baskets(connection.table("held"), **of_people)
     assert len(opened(one)) == 2 and one.labels == ["milk", "tea", "soap"]
     assert opened(one) == opened(wn.read_baskets(connection.table("held").df(), **of_people))
@@ -109,7 +109,7 @@ def test_a_collation_never_makes_two_people_one() -> None:
         )
         connection.execute("INSERT INTO t VALUES ('a', 'p', 'x'), ('A', 'P', 'X'), ('a', 'P', 'x')")
         how: dict[str, Any] = {"basket": "b", "item": "i", "salt": "s"}
-        found = wn.read_baskets((connection, "t"), user="u", max_baskets_per_user=2, **how)
+        found = wn.read_baskets((connection, "t"), person="u", max_baskets=2, **how)
         assert opened(found) == [("X",), ("x",), ("x",)]
         found = wn.read_baskets((connection, "t"), unit="basket", **how)
         assert opened(found) == [("X", "x"), ("x",)]

@@ -68,12 +68,12 @@ def test_pairs_come_from_files_and_frames(tmp_path):
 def test_a_user_has_at_most_so_many_baskets(tmp_path):
     path = pairs_file(tmp_path / "p.csv", users=True)
     baskets = wn.read_baskets(
-        path, user="customer", max_baskets_per_user=1, basket="basket", item="item", salt="s"
+        path, person="customer", max_baskets=1, basket="basket", item="item", salt="s"
     )
-    assert len(opened(baskets)) == 2 and baskets.whose == "user"
+    assert len(opened(baskets)) == 2 and baskets.whose == "person"
     assert baskets.utility.width == 1
     more = wn.read_baskets(
-        path, user="customer", max_baskets_per_user=2, basket="basket", item="item", salt="s"
+        path, person="customer", max_baskets=2, basket="basket", item="item", salt="s"
     )
     assert set(opened(baskets)) <= set(opened(more)) and more.utility.width == 2
 
@@ -117,8 +117,8 @@ def test_a_long_basket_is_cut_by_what_it_holds_itself():
     [
         ({}, "whose presence"),
         ({"unit": "person"}, "whose presence"),
-        ({"user": "u"}, "max_baskets_per_user"),
-        ({"unit": "basket", "max_baskets_per_user": 3}, "needs user="),
+        ({"person": "u"}, "max_baskets"),
+        ({"unit": "basket", "max_baskets": 3}, "needs person="),
         ({"unit": "basket", "max_items": 0}, "below 1"),
         ({"unit": "basket", "layout": "rows"}, "unknown"),
         ({"unit": "basket", "items": []}, "empty"),
@@ -160,9 +160,9 @@ def test_indicator_rows_of_one_user_are_bounded():
     import pandas as pd
 
     frame = pd.DataFrame({"who": list("aabb"), "milk": [1, 1, 0, 1], "tea": [0, 1, 1, None]})
-    one = wn.read_baskets(frame, user="who", max_baskets_per_user=1, salt="s")
+    one = wn.read_baskets(frame, person="who", max_baskets=1, salt="s")
     assert len(opened(one)) == 2 and one.labels == ["milk", "tea"]
-    again = wn.read_baskets(frame[::-1], user="who", max_baskets_per_user=1, salt="s")
+    again = wn.read_baskets(frame[::-1], person="who", max_baskets=1, salt="s")
     assert sorted(opened(again)) == sorted(opened(one))
 
 
@@ -177,11 +177,11 @@ def test_equal_indicator_rows_of_a_user_are_kept_each_by_itself():
     milk = [1] * 9 + [0]
     frame = pd.DataFrame({"who": np.repeat(np.arange(400), 10), "milk": milk * 400})
     frame["tea"] = 1 - frame.milk
-    read = wn.read_baskets(frame, user="who", max_baskets_per_user=5, salt="s")
+    read = wn.read_baskets(frame, person="who", max_baskets=5, salt="s")
     baskets = opened(read)
     assert len(baskets) == 2_000
     assert abs(baskets.count(("tea",)) - 200) <= 55
-    again = wn.read_baskets(frame[::-1], user="who", max_baskets_per_user=5, salt="s")
+    again = wn.read_baskets(frame[::-1], person="who", max_baskets=5, salt="s")
     assert sorted(opened(again)) == sorted(baskets)
 
 
@@ -209,12 +209,12 @@ def test_two_people_are_never_taken_for_one():
     for column in plain:
         frame = pd.DataFrame(plain | {column: mixed})
         with pytest.raises(wn.InputError, match="mixes several types"):
-            wn.read_baskets(frame, basket="b", item="i", user="u", max_baskets_per_user=1)
+            wn.read_baskets(frame, basket="b", item="i", person="u", max_baskets=1)
     with pytest.raises(wn.InputError, match="a Series is not a table"):
         wn.read_baskets(mixed, unit="basket")
     indicators = pd.DataFrame({"u": mixed, "x": [1, 0], "y": [0, 1]})
     with pytest.raises(wn.InputError, match="mixes several types"):
-        wn.read_baskets(indicators, user="u", max_baskets_per_user=1)
+        wn.read_baskets(indicators, person="u", max_baskets=1)
 
 
 @pytest.mark.parametrize("column", ["u", "b", "i"])
@@ -225,10 +225,10 @@ def test_columns_without_one_text_name_nothing(column, kind):
     plain = {"u": ["a", "b"], "b": ["p", "q"], "i": ["x", "y"]}
     frame = pd.DataFrame(plain | {column: pd.Series([1, 2]).astype(kind)})
     with pytest.raises(wn.InputError, match=f"the column '{column}' has the type"):
-        wn.read_baskets(frame, basket="b", item="i", user="u", max_baskets_per_user=1)
+        wn.read_baskets(frame, basket="b", item="i", person="u", max_baskets=1)
     indicators = pd.DataFrame({"u": pd.Series([1, 2]).astype(kind), "x": [1.0, 0.0]})
     with pytest.raises(wn.InputError, match="the column 'u' has the type"):
-        wn.read_baskets(indicators, user="u", max_baskets_per_user=1)
+        wn.read_baskets(indicators, person="u", max_baskets=1)
 
 
 def test_errors_of_the_engine_and_values_of_types_stay_inside(tmp_path):

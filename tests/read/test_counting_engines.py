@@ -53,9 +53,7 @@ def test_people_that_are_whole_numbers_are_bounded_as_by_the_slow_twin(
     connection.register("log", frame)
     expected = bounded_counts(WHOLE, bound, "s")
     for source in (tmp_path / "log.parquet", pa.table(frame), (connection, "log")):
-        counted = wn.counts(
-            source, item="i", user="u", max_items_per_user=bound, salt="s", parts=parts
-        )
+        counted = wn.counts(source, item="i", person="u", max_items=bound, salt="s", parts=parts)
         assert opened(counted) == expected
 
 
@@ -80,7 +78,7 @@ def test_duplicates_never_push_an_item_out(
             "i": pa.array([i for _, i in own], pa.string()),
         }
     )
-    counted = wn.counts(table, item="i", user="u", max_items_per_user=bound, salt="s")
+    counted = wn.counts(table, item="i", person="u", max_items=bound, salt="s")
     assert opened(counted) == bounded_counts(own, bound, "s")
 
 
@@ -96,12 +94,12 @@ def test_collations_and_names_of_a_users_tables_do_not_change_counts() -> None:
     for name in ("winnow_people", "winnow_held"):
         connection.execute(f"CREATE VIEW {name} AS SELECT * FROM winnow_items")
     for name in ("winnow_items", "winnow_people", "winnow_held"):
-        how: dict[str, Any] = {"item": "i", "user": "u", "salt": "s"}
+        how: dict[str, Any] = {"item": "i", "person": "u", "salt": "s"}
         for bound in (None, 2):
-            counted = wn.counts((connection, name), **how, max_items_per_user=bound)
+            counted = wn.counts((connection, name), **how, max_items=bound)
             assert opened(counted) == bounded_counts(rows, bound, "s")
             listed = wn.counts(
-                (connection, name), **how, max_items_per_user=bound, items=["E", "\u00e9", "no"]
+                (connection, name), **how, max_items=bound, items=["E", "\u00e9", "no"]
             )
             few = bounded_counts([(u, i) for u, i in rows if i in ("E", "\u00e9")], bound, "s")
             wanted = [few["E"], few["\u00e9"], 0]
@@ -123,9 +121,7 @@ def test_too_many_items_for_the_memory_are_ranked_pair_by_pair(
     monkeypatch.setattr(private_duck, "_BYTES_PER_ITEM", 1e12)
     monkeypatch.setattr(PackedPairs, "counts", None)
     for bound in (2, 17):
-        counted = wn.counts(
-            whole_frame(), item="i", user="u", max_items_per_user=bound, salt="s", parts=2
-        )
+        counted = wn.counts(whole_frame(), item="i", person="u", max_items=bound, salt="s", parts=2)
         assert opened(counted) == bounded_counts(WHOLE, bound, "s")
 
 
@@ -144,8 +140,8 @@ def test_a_part_that_does_not_fit_is_split(monkeypatch: pytest.MonkeyPatch) -> N
     counted = wn.counts(
         whole_frame(),
         item="i",
-        user="u",
-        max_items_per_user=2,
+        person="u",
+        max_items=2,
         salt="s",
         progress=lambda *done: seen.append(done),
     )
@@ -161,14 +157,14 @@ def test_a_memory_that_is_never_enough_is_said(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(private_duck, "_MOST_PARTS", 4)
     monkeypatch.setattr(private_duck.PartsCounter, "_part", never)
     with pytest.raises(wn.InputError, match="not enough") as caught:
-        wn.counts(whole_frame(), item="i", user="u", max_items_per_user=2)
+        wn.counts(whole_frame(), item="i", person="u", max_items=2)
     assert caught.value.__context__ is None
 
 
 def test_a_database_that_does_not_start_says_why() -> None:
     """Nothing has been read yet, so that DuckDB's own reason quotes no row."""
     with pytest.raises(wn.InputError, match=r"memory='9{20}GB': .*too large") as caught:
-        wn.counts(whole_frame(), item="i", user="u", memory="9" * 20 + "GB")
+        wn.counts(whole_frame(), item="i", person="u", memory="9" * 20 + "GB")
     assert "\n" not in str(caught.value) and caught.value.__context__ is None
 
 
@@ -180,7 +176,7 @@ def test_columns_may_have_the_names_that_the_query_uses() -> None:
     connection = duckdb.connect()
     connection.register("log", frame)
     for source in (frame, (connection, "log")):
-        counted = wn.counts(source, item="code", user="a", max_items_per_user=2, salt="s")
+        counted = wn.counts(source, item="code", person="a", max_items=2, salt="s")
         assert opened(counted) == bounded_counts(pairs, 2, "s")
 
 
@@ -189,12 +185,12 @@ def test_data_frames_keep_the_memory_limit_and_leave_no_file(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(wn.InputError, match="not a size"):
-        wn.counts(whole_frame(), item="i", user="u", memory="lots")
+        wn.counts(whole_frame(), item="i", person="u", memory="lots")
     people = np.arange(600_000)
     frame = pd.DataFrame({"u": people.astype(str), "i": people % 1000})
     seen: list[tuple[int, int]] = []
     counted = wn.counts(
-        frame, item="i", user="u", memory="30MB", progress=lambda *done: seen.append(done)
+        frame, item="i", person="u", memory="30MB", progress=lambda *done: seen.append(done)
     )
     assert set(opened(counted).values()) == {600}
     assert len(seen) > 1  # it did not fit at once
@@ -210,10 +206,10 @@ def test_a_long_public_list_is_one_text() -> None:
     relation = connection.sql("SELECT * FROM log")
     for source in (frame, (connection, "log"), relation):
         for bound in (None, 2):
-            counted = wn.counts(source, item="i", user="u", items=labels, max_items_per_user=bound)
+            counted = wn.counts(source, item="i", person="u", items=labels, max_items=bound)
             found = {label: n for label, n in opened(counted).items() if n}
             assert found == {"item 7": 1, "\x1f0\x1f": 1, "it's \\ a": 1, "": 1}
-    assert opened(wn.counts(frame, item="i", user="u", items=[""])) == {"": 1}
+    assert opened(wn.counts(frame, item="i", person="u", items=[""])) == {"": 1}
 
 
 TYPED: list[tuple[Any, list[Any]]] = [
@@ -232,42 +228,42 @@ def test_labels_match_values_of_their_own_type(kind: Any, labels: list[Any]) -> 
     connection.register("log", table)
     for source in (table, (connection, "log")):
         for bound in (None, 1):
-            counted = wn.counts(source, item="i", user="u", items=labels, max_items_per_user=bound)
+            counted = wn.counts(source, item="i", person="u", items=labels, max_items=bound)
             assert list(opened(counted).values()) == [1, 2]
 
 
 def test_labels_of_numpy_and_uuids_match_and_others_are_refused() -> None:
     frame = pd.DataFrame({"u": [1], "i": [7]})
-    assert opened(wn.counts(frame, item="i", user="u", items=[np.int32(7)])) == {7: 1}
+    assert opened(wn.counts(frame, item="i", person="u", items=[np.int32(7)])) == {7: 1}
     name = UUID("0123456789abcdef0123456789abcdef")
     frame = pd.DataFrame({"u": [1], "i": [str(name)]})
-    assert opened(wn.counts(frame, item="i", user="u", items=[name])) == {name: 1}
+    assert opened(wn.counts(frame, item="i", person="u", items=[name])) == {name: 1}
     now = datetime.datetime(2026, 1, 1)
     for label in (7.0, None, now, b"x", "a\0", "\ud800", (1, 2)):
         with pytest.raises(wn.InputError, match="public list"):
-            wn.counts(frame, item="i", user="u", items=[label])
+            wn.counts(frame, item="i", person="u", items=[label])
     with pytest.raises(wn.InputError, match="more than once"):
-        wn.counts(frame, item="i", user="u", items=[True, "true"])
+        wn.counts(frame, item="i", person="u", items=[True, "true"])
 
 
 def test_only_the_used_columns_of_pandas_must_hold_one_type() -> None:
     frame = pd.DataFrame({"u": [1, 2], "i": ["a", "a"], "other": [1, "1"]})
-    assert opened(wn.counts(frame, item="i", user="u")) == {"a": 2}
+    assert opened(wn.counts(frame, item="i", person="u")) == {"a": 2}
     with pytest.raises(wn.InputError, match="mixes several types"):
-        wn.counts(frame, item="other", user="u")
+        wn.counts(frame, item="other", person="u")
 
 
 def test_columns_of_pandas_are_checked_under_the_names_that_duckdb_gives_them() -> None:
     people = pd.Series([1, "1"], dtype=object)
     numbered = pd.DataFrame({0: people, 1: ["x", "y"]})
     with pytest.raises(wn.InputError, match="mixes several types"):
-        wn.counts(numbered, item="1", user="0", max_items_per_user=1)
+        wn.counts(numbered, item="1", person="0", max_items=1)
     for names in (["u", "i", "u"], ["i", "I", "u"]):
         frame = pd.concat([people, pd.Series(["x", "y"]), people], axis=1)
         frame.columns = pd.Index(names)
         for user in ("u", "I_1"):
             with pytest.raises(wn.InputError, match="several columns of one name"):
-                wn.counts(frame, item="i", user=user, max_items_per_user=1)
+                wn.counts(frame, item="i", person=user, max_items=1)
 
 
 @pytest.mark.parametrize("kind", ["INTEGER[]", "STRUCT(a VARCHAR)", "MAP(INTEGER, VARCHAR)"])
@@ -275,7 +271,7 @@ def test_nested_columns_are_refused(kind: str) -> None:
     connection = duckdb.connect()
     connection.execute(f"CREATE TABLE t (u INTEGER, i {kind})")
     with pytest.raises(wn.InputError, match="not the same in every engine"):
-        wn.counts((connection, "t"), item="i", user="u")
+        wn.counts((connection, "t"), item="i", person="u")
 
 
 def test_no_message_of_the_engine_hangs_on_an_error(tmp_path: Path) -> None:
@@ -290,7 +286,7 @@ def test_no_message_of_the_engine_hangs_on_an_error(tmp_path: Path) -> None:
     cases: list[Any] = [log, broken, (connection, query), connection.sql(query), (connection, "?")]
     for source in cases:
         with pytest.raises(wn.InputError) as caught:
-            wn.counts(source, item="i", user="u", max_items_per_user=1)
+            wn.counts(source, item="i", person="u", max_items=1)
         assert secret not in str(caught.value)
         assert caught.value.__context__ is None
         assert caught.value.__cause__ is None

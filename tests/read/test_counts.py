@@ -81,10 +81,10 @@ def test_every_source_gives_the_counts_of_the_slow_twin(
     sources: dict[str, Any], source: str, bound: int | None, parts: int | None
 ) -> None:
     counted = wn.counts(
-        sources[source], item="what it", user="who", max_items_per_user=bound, salt="s", parts=parts
+        sources[source], item="what it", person="who", max_items=bound, salt="s", parts=parts
     )
     assert opened(counted) == bounded_counts(ROWS, bound, "s")
-    assert counted.max_items_per_user == bound
+    assert counted.max_items == bound
     assert not counted.domain_known
 
 
@@ -104,7 +104,7 @@ def test_one_person_moves_at_most_the_bound_of_counts_by_one(
     def counted(of: dict[str, list[str]]) -> dict[str, int]:
         rows = [(user, item) for user, items in of.items() for item in items * 2]
         frame = pl.DataFrame(rows, schema={"u": pl.String, "i": pl.String}, orient="row")
-        return opened(wn.counts(frame, item="i", user="u", max_items_per_user=bound, salt="k"))
+        return opened(wn.counts(frame, item="i", person="u", max_items=bound, salt="k"))
 
     everyone = counted(people)
     for leaving in people:
@@ -117,7 +117,7 @@ def test_one_person_moves_at_most_the_bound_of_counts_by_one(
 def test_a_public_list_keeps_its_items_before_bounding() -> None:
     rows = [("u", "a"), ("u", "b"), ("u", "c"), ("v", "c")]
     frame = pd.DataFrame(rows, columns=["u", "i"])
-    counted = wn.counts(frame, item="i", user="u", items=["c", "nobody"], max_items_per_user=1)
+    counted = wn.counts(frame, item="i", person="u", items=["c", "nobody"], max_items=1)
     assert counted.domain_known
     assert opened(counted) == {"c": 2, "nobody": 0}
     assert wn.top_k(counted, k=1, epsilon=50.0).value == ["c"]
@@ -125,34 +125,32 @@ def test_a_public_list_keeps_its_items_before_bounding() -> None:
 
 def test_a_public_list_may_be_numbers_or_a_file(tmp_path: Path) -> None:
     frame = pd.DataFrame({"u": [1, 2, 2], "i": [7, 7, 8]})
-    assert opened(wn.counts(frame, item="i", user="u", items=[7, 8])) == {7: 2, 8: 1}
+    assert opened(wn.counts(frame, item="i", person="u", items=[7, 8])) == {7: 2, 8: 1}
     (tmp_path / "items.txt").write_text("7\n\n9\n")
-    listed = wn.counts(frame, item="i", user="u", items=tmp_path / "items.txt")
+    listed = wn.counts(frame, item="i", person="u", items=tmp_path / "items.txt")
     assert opened(listed) == {"7": 2, "9": 0}
 
 
 def test_without_a_user_every_row_is_a_person() -> None:
     counted = wn.counts(pd.DataFrame({"i": ["a", "a", "b", None]}), item="i")
     assert opened(counted) == {"a": 2, "b": 1}
-    assert counted.max_items_per_user == 1
-    with pytest.raises(wn.InputError, match="needs user"):
-        wn.counts(pd.DataFrame({"i": ["a"]}), item="i", max_items_per_user=3)
+    assert counted.max_items == 1
+    with pytest.raises(wn.InputError, match="needs person"):
+        wn.counts(pd.DataFrame({"i": ["a"]}), item="i", max_items=3)
 
 
 def test_the_default_choice_is_secret_and_the_relation_is_declared() -> None:
     frame = pd.DataFrame({"u": ["p"] * 40, "i": [f"i{j}" for j in range(40)]})
-    picks = {
-        tuple(opened(wn.counts(frame, item="i", user="u", max_items_per_user=2))) for _ in range(5)
-    }
+    picks = {tuple(opened(wn.counts(frame, item="i", person="u", max_items=2))) for _ in range(5)}
     assert len(picks) > 1
-    replaced = wn.counts(frame, item="i", user="u", relation="substitution")
+    replaced = wn.counts(frame, item="i", person="u", relation="substitution")
     assert replaced.utility.half_width == 1
-    assert wn.counts(frame, item="i", user="u").utility.half_width == 0.5
+    assert wn.counts(frame, item="i", person="u").utility.half_width == 0.5
 
 
 def test_text_files_are_not_guessed(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text("u,i\n1,007\n2,7\n3,7.0\n")
-    counted = wn.counts(tmp_path / "log.csv", item="i", user="u")
+    counted = wn.counts(tmp_path / "log.csv", item="i", person="u")
     assert opened(counted) == {"007": 1, "7": 1, "7.0": 1}
 
 
@@ -168,7 +166,7 @@ def test_no_row_is_skipped_because_of_another(tmp_path: Path, text: str) -> None
     (tmp_path / "log.csv").write_text(text)
     how: dict[str, Any] = {"basket": "u", "item": "i", "unit": "basket"}
     with pytest.raises(wn.InputError, match=r"cannot be counted|no column|there are 2 columns"):
-        wn.counts(tmp_path / "log.csv", item="i", user="u")
+        wn.counts(tmp_path / "log.csv", item="i", person="u")
     with pytest.raises(wn.InputError, match=r"cannot be read|no column|there are 2 columns"):
         wn.read_table(tmp_path / "log.csv", schema={"i": {"values": ["x", "y", "z"]}})
     with pytest.raises(wn.InputError, match=r"cannot be read|no column|there are 2 columns"):
@@ -177,12 +175,12 @@ def test_no_row_is_skipped_because_of_another(tmp_path: Path, text: str) -> None
 
 def test_names_with_a_number_sign_are_rows(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text("u,i\n#a,x\nb,y\n#c,x\n")
-    assert opened(wn.counts(tmp_path / "log.csv", item="i", user="u")) == {"x": 2, "y": 1}
+    assert opened(wn.counts(tmp_path / "log.csv", item="i", person="u")) == {"x": 2, "y": 1}
 
 
 def test_an_empty_log_is_an_empty_private_domain(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text("u,i\n")
-    counted = wn.counts(tmp_path / "log.csv", item="i", user="u", max_items_per_user=2)
+    counted = wn.counts(tmp_path / "log.csv", item="i", person="u", max_items=2)
     assert opened(counted) == {}
     assert wn.top_k(counted, k=2, epsilon=1.0, delta=1e-6).value == []
 
@@ -196,7 +194,11 @@ def test_progress_is_told_and_no_temporary_files_stay(
     (tmp_path / "log.csv").write_text("u,i\n1,a\n2,b\n")
     seen: list[tuple[int, int]] = []
     wn.counts(
-        tmp_path / "log.csv", item="i", user="u", parts=3, progress=lambda *done: seen.append(done)
+        tmp_path / "log.csv",
+        item="i",
+        person="u",
+        parts=3,
+        progress=lambda *done: seen.append(done),
     )
     assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]  # rounded up to a power of two
     assert [path.name for path in tmp_path.iterdir()] == ["log.csv"]
@@ -216,10 +218,10 @@ def test_bad_sources_and_columns_are_refused_without_showing_data(tmp_path: Path
     connection = duckdb.connect()
     cases: list[tuple[Any, dict[str, Any], str]] = [
         (log, {"item": "nope"}, "no column 'nope'"),
-        (log, {"item": "i", "user": "nope"}, "no column 'nope'"),
-        (log, {"item": "i", "user": "i"}, "both item and user"),
+        (log, {"item": "i", "person": "nope"}, "no column 'nope'"),
+        (log, {"item": "i", "person": "i"}, "both item and person"),
         (log, {"item": 3}, "not the name of a column"),
-        (log, {"item": "i", "user": "u", "max_items_per_user": 0}, "below 1"),
+        (log, {"item": "i", "person": "u", "max_items": 0}, "below 1"),
         (log, {"item": "i", "memory": "lots"}, "not a size"),
         (log, {"item": "i", "parts": 0}, "below 1"),
         (log, {"item": "i", "items": []}, "empty"),
@@ -232,7 +234,7 @@ def test_bad_sources_and_columns_are_refused_without_showing_data(tmp_path: Path
         ([log, broken], {"item": "i"}, "not a Parquet file"),
         (frame, {"item": "x"}, "not the same in every engine"),
         (frame, {"item": "t"}, "not the same in every engine"),
-        (mixed, {"item": "i", "user": "u"}, "mixes several types"),
+        (mixed, {"item": "i", "person": "u"}, "mixes several types"),
         ((connection, "no_such_table"), {"item": "i"}, "cannot be counted"),
         ((connection, "SELECT FROM WHERE"), {"item": "i"}, "source|counted"),
         ((connection, 5), {"item": "i"}, "SELECT"),
@@ -250,13 +252,13 @@ def test_different_people_are_never_counted_as_one(tmp_path: Path) -> None:
     pd.DataFrame({"u": [7], "i": ["a"]}).to_parquet(tmp_path / "1.parquet")
     pd.DataFrame({"u": ["007"], "i": ["a"]}).to_parquet(tmp_path / "2.parquet")
     with pytest.raises(wn.InputError, match="different types"):
-        wn.counts(str(tmp_path / "*.parquet"), item="i", user="u")
+        wn.counts(str(tmp_path / "*.parquet"), item="i", person="u")
     connection = duckdb.connect()
     connection.execute("CREATE TABLE t (u VARCHAR COLLATE NOCASE, i VARCHAR COLLATE NOCASE)")
     connection.execute("INSERT INTO t VALUES ('a', 'x'), ('A', 'x'), ('b', 'X')")
     for source in ((connection, "t"), connection.sql("SELECT * FROM t")):
         for bound in (None, 1):
-            counted = wn.counts(source, item="i", user="u", max_items_per_user=bound)
+            counted = wn.counts(source, item="i", person="u", max_items=bound)
             assert opened(counted) == {"x": 2, "X": 1}
 
 
@@ -268,12 +270,12 @@ def test_a_connection_that_may_take_two_people_for_one_is_refused(collation: str
     connection.execute(f"SET default_collation = '{collation}'")
     for source in ((connection, "t"), connection.table("t")):
         with pytest.raises(wn.InputError, match="RESET default_collation"):
-            wn.counts(source, item="i", user="u", max_items_per_user=1)
+            wn.counts(source, item="i", person="u", max_items=1)
         with pytest.raises(wn.InputError, match="RESET default_collation"):
             wn.read_table(source, schema={"i": {"values": ["x", "y"]}}, person="u")
     connection.execute("RESET default_collation")
     for source in ((connection, "t"), connection.table("t")):
-        counted = wn.counts(source, item="i", user="u", max_items_per_user=1)
+        counted = wn.counts(source, item="i", person="u", max_items=1)
         assert opened(counted) == {"x": 1, "y": 2}
 
 

@@ -157,8 +157,8 @@ VERBS: dict[str, Callable[[Any], Any]] = {
     "solve_lp, rows": lambda s: wn.solve_lp(s, [1, 1], [1, 1], private="constraint", opt=1.0,
                                             entries=(0, 1), sides=(0, 1), rows=9, exceptions=1,
                                             alpha=1.0, delta=1e-6, **HOW),
-    "counts": lambda s: wn.counts(s, item="name", user="n"),
-    "counts, bounded": lambda s: wn.counts(s, item="name", user="n", max_items_per_user=1),
+    "counts": lambda s: wn.counts(s, item="name", person="n"),
+    "counts, bounded": lambda s: wn.counts(s, item="name", person="n", max_items=1),
     "counts, items": lambda s: wn.counts({"name": ["a"]}, item="name", items=s),
     "read_table": lambda s: wn.read_table(s, schema=SCHEMA),
     "read_table, people": lambda s: wn.read_table(s, schema={"n": 5}, person="name"),
@@ -205,7 +205,7 @@ def test_data_given_as_a_parameter_are_not_repeated(name: str) -> None:
         )
 
 
-@pytest.mark.parametrize("name", ["schema", "columns", "person", "max_rows_per_person", "relation"])
+@pytest.mark.parametrize("name", ["schema", "columns", "person", "max_rows", "relation"])
 def test_data_given_as_an_option_of_a_table_are_not_repeated(name: str) -> None:
     frame = pd.DataFrame({"name": ["a"], "n": [1]})
     for given in (pd.Series([CANARY]), pd.DataFrame({"name": [CANARY]}), [[CANARY] * 9],
@@ -284,7 +284,7 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "read_scores": read_scores,
     "read_scores, named": lambda p: read_scores(p, label_column="name", score_column="n"),
     "read_scores, half named": lambda p: read_scores(p, score_column="n"),
-    "counts": lambda p: wn.counts(p, item="name", user="n", max_items_per_user=1),
+    "counts": lambda p: wn.counts(p, item="name", person="n", max_items=1),
     "counts, files": lambda p: wn.counts([p, p], item="name"),
     "counts, items": lambda p: wn.counts(
         pd.DataFrame({"name": ["a"]}), item="name", items=p),
@@ -329,8 +329,8 @@ COMMANDS: dict[str, list[str]] = {
     "select, named": ["select", "FILE", "--epsilon", "1", "--label", "who", "--score", "n"],
     "topk": ["topk", "FILE", "--item", "item", "--count", "count", "--labels", "public", "-k", "1",
              "--epsilon", "1"],
-    "topk of a log": ["topk", "FILE", "--item", "item", "--user", "who", "-k", "1", "--epsilon",
-                      "1", "--delta", "1e-6", "--max-items-per-user", "1"],
+    "topk of a log": ["topk", "FILE", "--item", "item", "--person", "who", "-k", "1", "--epsilon",
+                      "1", "--delta", "1e-6", "--max-items", "1"],
     "plan topk": ["plan", "topk", "--counts", "FILE", "-k", "1", "--epsilon", "1"],
     "release": ["release", "FILE", "--one-row-per-person",
              "--schema", "schema.json", "--workload", "marginals:1",

@@ -35,7 +35,7 @@ def write(path: Path, content: str | bytes) -> Path:
 
 
 def counted(path: Any, **how: Any) -> dict[str, int]:
-    counts = wn.counts(path, item="i", user="u", **how)
+    counts = wn.counts(path, item="i", person="u", **how)
     assert isinstance(counts.labels, wn.Sealed)
     return dict(zip(open_sealed(counts.labels), open_sealed(counts.values).tolist(), strict=True))
 
@@ -79,7 +79,7 @@ def test_public_lists_have_the_lines_of_the_data(tmp_path: Path, mark: str) -> N
     path = write(tmp_path / "items.txt", f"{item}\r\ntea\n")
     assert read_items(path) == [item, "tea"]
     log = write(tmp_path / "log.csv", f"u,i\np1,{item}\np2,tea\n")
-    assert wn.counts(log, item="i", user="u", items=path).labels == [item, "tea"]
+    assert wn.counts(log, item="i", person="u", items=path).labels == [item, "tea"]
     assert wn.read_baskets([[item]], unit="basket", items=path).labels == [item, "tea"]
     write(path, "tea\rmilk\n")
     for read in (
@@ -124,7 +124,7 @@ def test_a_stray_quote_is_refused_by_every_reader(tmp_path: Path, case: str, pac
     for path in (comma, tabs):
         for read in (
             lambda path=path: counted(path),
-            lambda path=path: counted([path, path], max_items_per_user=1),
+            lambda path=path: counted([path, path], max_items=1),
             lambda path=path: rows_in(path),
             lambda path=path: rows_in(path, person="u"),
             lambda path=path: wn.read_baskets(path, **pairs),
@@ -202,7 +202,7 @@ def test_commands_have_the_option(tmp_path: Path) -> None:
     cost = ["--epsilon", "1", "--delta", "1e-6", "--json"]
     public = ["--item", "u", "--count", "i", "-k", "1", "--epsilon", "1"]
     for command in (
-        ["topk", path, "--item", "i", "--user", "u", "-k", "1", *cost],
+        ["topk", path, "--item", "i", "--person", "u", "-k", "1", *cost],
         [
             "itemsets",
             path,

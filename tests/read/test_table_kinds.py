@@ -78,7 +78,7 @@ def test_a_dropped_row_changes_nothing_else(tmp_path: Any) -> None:
     declared = {"x": {"values": ["a", "b"], "drop": True}, "y": 3}
     people = [("ann", "a", 0), ("ann", "b", 1), ("ann", "z", 2), ("bob", "a", 1), ("cat", "z", 0)]
     frame = pd.DataFrame(people, columns=["who", "x", "y"])
-    options: Any = {"person": "who", "max_rows_per_person": 2, "salt": "s"}
+    options: Any = {"person": "who", "max_rows": 2, "salt": "s"}
 
     def kept(of: pd.DataFrame) -> Counter[tuple[Any, ...]]:
         return rows_of(wn.read_table(of, schema=declared, relation="add-remove", **options))
@@ -103,7 +103,7 @@ def test_dropping_makes_the_number_of_rows_private() -> None:
     for narrow in (table, table.restrict(["y"])):  # the rows are gone from the others, too
         with pytest.raises(wn.InputError, match="add-remove"):
             narrow.under("substitution")
-    several = wn.read_table(frame, schema=declared, person="y", max_rows_per_person=2)
+    several = wn.read_table(frame, schema=declared, person="y", max_rows=2)
     assert several.n is None
 
 

@@ -141,22 +141,18 @@ def test_rows_per_person_are_bounded_by_the_persons_own_rows() -> None:
     frame.loc[:5, "who"] = None
     schema = {"a": 5, "b": {"values": ["x", "y"]}}
     for bound in (1, 3, 50):
-        table = wn.read_table(
-            frame, schema=schema, person="who", max_rows_per_person=bound, salt="s"
-        )
+        table = wn.read_table(frame, schema=schema, person="who", max_rows=bound, salt="s")
         kept = opened(table)
         sizes = frame.dropna().groupby("who").size()
         assert kept.total() == sizes.clip(upper=bound).sum()
         assert table.rows_per_person == bound and (table.n is None) == (bound > 1)
         shuffled = frame.sample(frac=1, random_state=2)
-        again = wn.read_table(
-            shuffled, schema=schema, person="who", max_rows_per_person=bound, salt="s"
-        )
+        again = wn.read_table(shuffled, schema=schema, person="who", max_rows=bound, salt="s")
         assert opened(again) == kept
         for person in ("p0", "p8"):  # without this person only their own rows are gone
             without = wn.read_table(
                 frame[frame.who != person],
-                schema=schema, person="who", max_rows_per_person=bound, salt="s",
+                schema=schema, person="who", max_rows=bound, salt="s",
             )  # fmt: skip
             gone = Counter(kept)
             gone.subtract(opened(without))
@@ -174,7 +170,7 @@ def test_the_rows_kept_are_those_with_the_least_keyed_hash() -> None:
 
     copies = [(0, 1), (1, 1), (2, 1), (3, 1), (4, 1), (4, 2)]
     ranks = sorted((md5(md5(f"u|={a}") + str(number)), a) for a, number in copies)
-    table = wn.read_table(frame, schema={"a": 5}, person="who", max_rows_per_person=3, salt="salt")
+    table = wn.read_table(frame, schema={"a": 5}, person="who", max_rows=3, salt="salt")
     assert opened(table) == Counter((a,) for _, a in ranks[:3])
     seen = {tuple(opened(wn.read_table(frame, schema={"a": 5}, person="who"))) for _ in range(12)}
     assert len(seen) > 1  # fresh salts choose differently: all alike with chance 2e-8
@@ -189,7 +185,7 @@ def test_a_bound_keeps_nine_in_ten_of_what_is_nine_in_ten_of_a_persons_rows() ->
     frame = pd.DataFrame(
         {"who": np.repeat(np.arange(1000), 100), "x": (["A"] * 90 + ["B"] * 10) * 1000}
     )
-    options = {"schema": {"x": {"values": ["A", "B"]}}, "person": "who", "max_rows_per_person": 10}
+    options = {"schema": {"x": {"values": ["A", "B"]}}, "person": "who", "max_rows": 10}
     kept = opened(wn.read_table(frame, **options, salt="s"))
     assert kept.total() == 10_000
     assert abs(kept[(0,)] - 9_000) <= 150
@@ -334,8 +330,8 @@ def test_bins_are_those_of_the_edges_for_many_edges() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"max_rows_per_person": 2}, "needs person="),
-        ({"person": "rank", "max_rows_per_person": 0}, "below 1"),
+        ({"max_rows": 2}, "needs person="),
+        ({"person": "rank", "max_rows": 0}, "below 1"),
         ({"person": 3}, "name of a column"),
         ({"person": "nobody"}, "no column 'nobody' .the person."),
         ({"person": "age"}, "not the same in every engine"),

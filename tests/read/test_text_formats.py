@@ -28,7 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def found(name: str, content: str | bytes, **options: Any) -> dict[str, int]:
     Path(name).write_bytes(content.encode() if isinstance(content, str) else content)
-    counts = wn.counts(name, item="town", user="who", **options)
+    counts = wn.counts(name, item="town", person="who", **options)
     labels: Any = counts.labels
     return dict(zip(open_sealed(labels), open_sealed(counts.values).tolist(), strict=True))
 
@@ -194,11 +194,11 @@ def test_stray_quotes_are_refused_whatever_separates_fields() -> None:
 def test_a_name_that_differs_in_letter_case_is_hinted_at_and_not_repeated() -> None:
     Path("a.csv").write_text(f"who,Town {SECRET}\na,b\n")
     for call in (
-        lambda: wn.counts("a.csv", item=f"town{SECRET}", user="who"),
+        lambda: wn.counts("a.csv", item=f"town{SECRET}", person="who"),
         lambda: wn.read_table("a.csv", schema={f"town {SECRET}": 3}),
     ):
         with pytest.raises(wn.InputError, match="column 2 has this name but for letter") as caught:
             call()
         assert f"Town {SECRET}" not in str(caught.value)
     with pytest.raises(wn.InputError, match="did you mean column 1, which has nearly"):
-        wn.counts("a.csv", item="whoo", user="who")
+        wn.counts("a.csv", item="whoo", person="who")

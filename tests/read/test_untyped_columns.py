@@ -63,13 +63,13 @@ def test_a_table_without_rows_is_taken_as_one_with_a_row_is(kind: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("frame", [*NOTHING.values(), *NULLS.values()], ids=lambda f: "")
 def test_nobody_is_counted_where_one_person_would_be(frame: Any) -> None:
-    counts = wn.counts(frame, item="a", user="p", items=["x"])
+    counts = wn.counts(frame, item="a", person="p", items=["x"])
     assert open_sealed(counts.values).tolist() == [0]
-    counts = wn.counts(frame, item="a", user="p", items=["x"], max_items_per_user=1)
+    counts = wn.counts(frame, item="a", person="p", items=["x"], max_items=1)
     assert open_sealed(counts.values).tolist() == [0]
     pairs = wn.read_baskets(frame, unit="basket", basket="p", item="a")
     assert len(open_sealed(pairs.data).starts) == 1
-    own = wn.read_baskets(frame, user="p", max_baskets_per_user=1)
+    own = wn.read_baskets(frame, person="p", max_baskets=1)
     assert open_sealed(own.data).items.size == 0
 
 
@@ -80,7 +80,7 @@ def test_a_parquet_file_without_values_joins_those_that_have_some(tmp_path: Path
     none = written(NOTHING["no objects"].assign(n=pd.Series([], dtype=object)), tmp_path / "a")
     paths = [path.rename(path.with_suffix(".parquet")) for path in (none, full, part)]
     for order in (paths, paths[::-1]):
-        counted = wn.counts(order, item="a", user="p", items=["x"])
+        counted = wn.counts(order, item="a", person="p", items=["x"])
         assert open_sealed(counted.values).tolist() == [2]
         table = wn.read_table(order, schema={"a": KINDS["text"], "n": KINDS["number"]})
         assert open_sealed(table.rows).weights.sum() == 4
@@ -90,7 +90,7 @@ def test_a_parquet_file_without_values_joins_those_that_have_some(tmp_path: Path
         assert open_sealed(shown.data).items.size == 1
     other = written(pd.DataFrame({"p": [7], "a": ["x"], "n": [1]}), tmp_path / "d.parquet")
     with pytest.raises(wn.InputError, match="different types"):
-        wn.counts([*paths, other], item="a", user="p")
+        wn.counts([*paths, other], item="a", person="p")
 
 
 def test_learning_takes_no_rows_where_their_number_is_private() -> None:
@@ -117,7 +117,7 @@ def test_examples_and_vectors_of_nobody_are_taken_as_those_of_one_person_are() -
 
 
 def counted(source: Any) -> dict[str, int]:
-    counts = wn.counts(source, item="i", user="u")
+    counts = wn.counts(source, item="i", person="u")
     assert isinstance(counts.labels, wn.Sealed)
     return dict(zip(open_sealed(counts.labels), open_sealed(counts.values).tolist(), strict=True))
 

@@ -155,7 +155,7 @@ def warehouse(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_connection_counts_as_the_slow_twin_does(warehouse: Any) -> None:
-    options: dict[str, Any] = {"item": "what", "user": "who", "max_items_per_user": 5, "salt": "s"}
+    options: dict[str, Any] = {"item": "what", "person": "who", "max_items": 5, "salt": "s"}
     held = wn.counts((warehouse, "log"), keep="memory", **options)
     labels: Any = held.labels
     values: Any = open_sealed(held.values)
@@ -177,7 +177,7 @@ def test_scores_are_streamed(warehouse: Any) -> None:
 
 def test_tables_are_those_of_the_same_rows_in_memory(warehouse: Any) -> None:
     frame = pd.DataFrame(ROWS, columns=["who", "what"]).assign(gain=1.5)
-    how: dict[str, Any] = {"schema": SCHEMA, "person": "who", "max_rows_per_person": 2, "salt": "s"}
+    how: dict[str, Any] = {"schema": SCHEMA, "person": "who", "max_rows": 2, "salt": "s"}
     found = []
     for source, keep in (
         ((warehouse, "log"), "engine"),

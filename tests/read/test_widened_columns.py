@@ -26,7 +26,7 @@ LARGE = [2**63, 2**64 - 1, 2**70, -(2**70)]
 
 
 def counted(source: Any) -> Counter[str]:
-    found = wn.counts(source, item="i", user="u", max_items_per_user=1, salt="kept")
+    found = wn.counts(source, item="i", person="u", max_items=1, salt="kept")
     return Counter(dict(zip(open_sealed(found.labels), open_sealed(found.values), strict=True)))
 
 
@@ -105,7 +105,7 @@ def test_the_rows_kept_of_people_are_those_of_the_schema_whatever_the_type(
     def cells(*more: tuple[str, Any]) -> Counter[int]:
         table = wn.read_table(
             pd.DataFrame([*rows, *more], columns=["u", "c"]),
-            schema={"c": SCHEMAS[kind]}, person="u", max_rows_per_person=1, salt="kept",
+            schema={"c": SCHEMAS[kind]}, person="u", max_rows=1, salt="kept",
         )  # fmt: skip
         (codes,), weights = all_rows(table)
         return Counter({int(c): int(w) for c, w in zip(codes, weights, strict=True)})

@@ -113,8 +113,8 @@ def top(source: Any, keep: str) -> Any:
     """The list of a mechanism that gives the same from memory, bit for bit."""
     import winnow as wn
 
-    bound = {"max_items_per_user": 2, "items": ITEMS, "salt": "s"}
-    counts = wn.counts(source, item="i", user="u", keep=keep, **bound)
+    bound = {"max_items": 2, "items": ITEMS, "salt": "s"}
+    counts = wn.counts(source, item="i", person="u", keep=keep, **bound)
     return wn.top_k(counts, k=4, epsilon=0.3, mechanism="joint", seed=3).value
 
 

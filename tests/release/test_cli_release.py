@@ -207,7 +207,7 @@ def test_options_reach_the_release(folder: Path) -> None:
     asked = ["release", "people.csv", "--schema", "schema.json", "--epsilon", 2, "--json"]
     result = run(
         *asked, "--workload", "marginals:1+prefixes:age", "--columns", "age,sex", "--person", "id",
-        "--max-rows-per-person", 2, "--relation", "add-remove", "--rows", 500, "--rounds", 4,
+        "--max-rows", 2, "--relation", "add-remove", "--rows", 500, "--rounds", 4,
         "--update", "sign", "--delta", 1e-5,
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
@@ -411,8 +411,8 @@ REFUSED: dict[str, tuple[list[Any], str]] = {
     "delta missing": ([*B, *OUT, "--delta", 0, "--accountant", "tight"], "delta"),
     "rounds zero": ([*B, *OUT, "--rounds", 0], "--rounds 0 is below 1"),
     "rows differ": ([*B, *OUT, "--rows", 17], "leave rows out"),
-    "bound without person": ([*B, *OUT, "--max-rows-per-person", 2, "--rows", 9], "person"),
-    "bound zero": ([*B[:-1], *OUT, "--person", "id", "--max-rows-per-person", 0], "is below 1"),
+    "bound without person": ([*B, *OUT, "--max-rows", 2, "--rows", 9], "person"),
+    "bound zero": ([*B[:-1], *OUT, "--person", "id", "--max-rows", 0], "is below 1"),
     "memory": ([*B, *OUT, "--memory", "1kB"], "--memory 1kB"),
     "memory size": ([*B, *OUT, "--memory", "much"], "is not a size"),
     "groups": ([*B, *OUT, "--groups", "age/sex"], "town"),
@@ -700,7 +700,7 @@ def test_the_plan_is_saved(folder: Path) -> None:
         (["--epsilon", 1, "--workload", "marginals:9"], "exceeds the 3 columns"),
         (["--epsilon", 1, "--schema", "none.json"], "there is no schema file"),
         (["--epsilon", 1, "--out", "schema.json"], "is the file that is read"),
-        (["--epsilon", 1, "--max-rows-per-person", 0], "is below 1"),
+        (["--epsilon", 1, "--max-rows", 0], "is below 1"),
     ],
 )
 def test_a_bad_plan_is_one_line(folder: Path, given: list[Any], message: str) -> None:

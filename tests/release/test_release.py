@@ -227,7 +227,7 @@ def test_a_public_number_of_rows_is_taken_instead(people: wn.SealedTable) -> Non
 
 
 def test_several_rows_per_person_raise_the_noise() -> None:
-    many = table(person="who", max_rows_per_person=3)
+    many = table(person="who", max_rows=3)
     assert many.n is None
     released = wn.release(many, wn.marginals(1), rows=N, seed=1, **FAST)
     one = wn.release(table(), wn.marginals(1), seed=1, **FAST)

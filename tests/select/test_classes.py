@@ -202,7 +202,7 @@ def test_the_relation_that_was_declared_need_not_be_said_again() -> None:
     relation = "substitution"
     classed = wn.classes([(9, ["a"]), (1, ["b", "c"])], total=3, relation=relation)
     frame = pd.DataFrame({"who": ["u", "v"], "item": ["a", "b"]})
-    counted = wn.counts(frame, item="item", user="who", relation=relation, items=["a", "b", "c"])
+    counted = wn.counts(frame, item="item", person="who", relation=relation, items=["a", "b", "c"])
     for data in (classed, counted):
         for call in (partial(wn.select, data), partial(wn.top_k, data, k=2)):
             budget = wn.Budget(1.0, relation=relation)
@@ -245,7 +245,7 @@ def test_every_word_runs_on_a_universe_of_2_to_the_40(mechanism) -> None:
     sealed = wn.classes(entries, total=size, monotone=True)
     options = {"delta": 1e-6} if row.needs_delta else {}
     options |= {"noise": "logistic"} if mechanism == "lipschitz" else {}
-    many = wn.top_k(sealed, k=2, epsilon=3, mechanism=mechanism, max_items_per_user=3, **options)
+    many = wn.top_k(sealed, k=2, epsilon=3, mechanism=mechanism, max_items=3, **options)
     assert "best" in many.value
     if "k" not in row.takes:
         options |= {"growth": 3} if mechanism == "choosing" else {}

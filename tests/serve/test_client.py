@@ -37,7 +37,7 @@ ELSEWHERE = {
 
 DECLARED = {
     "budget", "seed", "relation", "sensitivity", "monotone", "labels", "label_column",
-    "score_column", "max_items_per_user", "unit", "items", "max_items", "memory", "pad_to",
+    "score_column", "max_items", "unit", "items", "memory", "pad_to",
     "progress", "accountant",
 }  # fmt: skip
 """What the owner declares, or the server decides."""

@@ -61,7 +61,7 @@ def pages(tmp_path: Path) -> Path:
 
 
 COUNTS = ("--item", "tree", "--count", "n", "--labels", "public")
-LOG = ("--item", "page", "--user", "visitor")
+LOG = ("--item", "page", "--person", "visitor")
 
 
 # ---------------------------------------------------------------- ready counts
@@ -112,7 +112,7 @@ def test_json_is_the_release_and_nothing_else(votes: Path) -> None:
         (["--mechanism", "peel-permute-and-flip"], "peel-permute-and-flip, k=2"),
         (["--mechanism", "peel-gumbel", "--delta", 1e-6], "peel-gumbel, k=2, epsilon per round "),
         (["--mechanism", "gamma"], "gamma, k=2"),
-        (["--max-items-per-user", 1], "laplace, k=2, at most 1 item per person"),
+        (["--max-items", 1], "laplace, k=2, at most 1 item per person"),
         (["--delta", 1e-6], "joint, k=2"),
     ],
 )
@@ -149,7 +149,7 @@ def test_the_margin_covers_the_noise_and_not_one_less() -> None:
     from math import exp
 
     for epsilon, bound, relation in ((1.0, 1, "add-remove"), (0.1, 2, "substitution")):
-        request = TopKRequest(10, epsilon, with_counts=True, max_items_per_user=bound)
+        request = TopKRequest(10, epsilon, with_counts=True, max_items=bound)
         request = TopKRequest(**{**vars(request), "relation": options.Relation(relation)})
         margin = request.margin(request.choice(public=True))
         assert margin is not None
@@ -196,7 +196,7 @@ def test_control_characters_in_a_label_do_not_reach_the_terminal(tmp_path: Path)
 
 def test_people_are_counted_once_for_each_item(log: Path, pages: Path) -> None:
     result = run(
-        "topk", log, *LOG, "--items", pages, "--max-items-per-user", 1, "-k", 4,
+        "topk", log, *LOG, "--items", pages, "--max-items", 1, "-k", 4,
         "--epsilon", 50, "--counts", "--json",
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
@@ -218,12 +218,12 @@ def test_a_public_list_needs_no_delta_and_no_bound(log: Path, pages: Path) -> No
     [
         ([], "limited-domain, at most 2 of the 1200 largest"),
         (["--reach", 7], "limited-domain, at most 2 of the 7 largest"),
-        (["--max-items-per-user", 1], "stability, at most 2, 1 item per person"),
+        (["--max-items", 1], "stability, at most 2, 1 item per person"),
         (
-            ["--max-items-per-user", 1, "--mechanism", "limited-domain"],
+            ["--max-items", 1, "--mechanism", "limited-domain"],
             "limited-domain, at most 2 of the 1200 largest",
         ),
-        (["--max-items-per-user", 1, "--counts"], "stability, at most 2, 1 item per person"),
+        (["--max-items", 1, "--counts"], "stability, at most 2, 1 item per person"),
     ],
 )
 def test_private_labels_take_a_delta(log: Path, given: list[Any], mechanism: str) -> None:
@@ -247,7 +247,7 @@ def test_nothing_may_be_released_and_is_saved_with_its_receipt(
     log.write_text("visitor,page\n" + "".join(f"v{i},p{i}\n" for i in range(20)))
     out = tmp_path / f"top{ending}"
     asked = [
-        "topk", log, *LOG, "-k", 3, "--epsilon", 1, "--delta", 1e-6, "--max-items-per-user", 1,
+        "topk", log, *LOG, "-k", 3, "--epsilon", 1, "--delta", 1e-6, "--max-items", 1,
         "--out", out, *given,
     ]  # fmt: skip
     result = run(*asked)
@@ -278,7 +278,7 @@ def test_a_seed_repeats_which_items_of_a_person_are_counted(tmp_path: Path) -> N
     path.write_text("\n".join(["visitor,page", *rows]))
     asked = (
         "topk", path, *LOG, "-k", 4, "--epsilon", 50, "--delta", 1e-6, "--counts",
-        "--max-items-per-user", 1, "--json",
+        "--max-items", 1, "--json",
     )  # fmt: skip
     seeded = [run(*asked, "--seed", 7).stdout for _ in range(2)]
     assert seeded[0] == seeded[1] != run(*asked).stdout
@@ -311,7 +311,7 @@ def test_a_pattern_names_several_files(log: Path, pages: Path, tmp_path: Path) -
     for part in range(2):
         (folder / f"{part}.csv").write_text("\n".join([head, *rows[part::2]]) + "\n")
     result = run(
-        "topk", folder / "*.csv", *LOG, "--items", pages, "--max-items-per-user", 1, "-k", 4,
+        "topk", folder / "*.csv", *LOG, "--items", pages, "--max-items", 1, "-k", 4,
         "--epsilon", 50, "--counts", "--json",
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
@@ -377,7 +377,7 @@ def _rows(path: Path) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("ending", "start"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF")]
 )
-@pytest.mark.parametrize("given", [[], ["--any-order"], ["--max-items-per-user", 1]])
+@pytest.mark.parametrize("given", [[], ["--any-order"], ["--max-items", 1]])
 def test_plot_draws_the_noisy_counts(
     votes: Path, tmp_path: Path, ending: str, start: bytes, given: list[Any]
 ) -> None:
@@ -467,7 +467,7 @@ def test_a_full_disk_does_not_lose_the_result(
 # ---------------------------------------------------------------- bad input
 
 V = ["votes.csv", "--item", "tree", "--count", "n", "--labels", "public", "--epsilon", 1]
-L = ["log.csv", "--item", "page", "--user", "visitor", "--epsilon", 1]
+L = ["log.csv", "--item", "page", "--person", "visitor", "--epsilon", 1]
 REFUSED = {
     "missing file": (["none.csv", *V[1:], "-k", 1], "there is no such file"),
     "missing log": (["none.csv", *L[1:], "-k", 1, "--delta", 1e-6], "none.csv"),
@@ -487,21 +487,21 @@ REFUSED = {
     "k zero": ([*V, "-k", 0], "-k 0 is below 1"),
     "k too large": ([*V, "-k", 6], "-k 6 exceeds 5 candidates"),
     "k above the items": ([*L, "-k", 7, "--items", "pages.txt"], "-k 7 exceeds the 6 items"),
-    "bound zero": ([*V, "-k", 1, "--max-items-per-user", 0], "--max-items-per-user 0 is below 1"),
+    "bound zero": ([*V, "-k", 1, "--max-items", 0], "--max-items 0 is below 1"),
     "no delta": ([*L, "-k", 1], "give --delta, for example 1e-6, or a public list"),
     "counts without bound": (
         [*L, "-k", 1, "--delta", 1e-6, "--counts"],
-        "give --max-items-per-user",
+        "give --max-items",
     ),
     "limited-domain has no counts": (
-        [*L, "-k", 1, "--delta", 1e-6, "--counts", "--max-items-per-user", 1, "--mechanism",
+        [*L, "-k", 1, "--delta", 1e-6, "--counts", "--max-items", 1, "--mechanism",
          "limited-domain"],
         "limited-domain releases no counts",
     ),
     "bound without user": (
         ["log.csv", "--item", "page", "--one-row-per-person", "--epsilon", 1, "-k", 1,
-         "--max-items-per-user", 2],
-        "--max-items-per-user needs --user",
+         "--max-items", 2],
+        "--max-items needs --person",
     ),
     "memory size": ([*L, "-k", 1, "--delta", 1e-6, "--memory", "a lot"], "is not a size"),
     "stability without bound": (
@@ -516,7 +516,7 @@ REFUSED = {
         [*V, "-k", 1, "--delta", 1e-6, "--mechanism", "stability"],
         "this list of items is public",
     ),
-    "laplace without bound": ([*V, "-k", 1, "--mechanism", "laplace"], "--max-items-per-user"),
+    "laplace without bound": ([*V, "-k", 1, "--mechanism", "laplace"], "--max-items"),
     "peel-gumbel without delta": (
         [*V, "-k", 1, "--mechanism", "peel-gumbel"],
         "peel-gumbel needs delta > 0",
@@ -539,7 +539,7 @@ REFUSED = {
         "outside [0, 1]",
     ),
     "reach": ([*V, "-k", 1, "--reach", 9], "reach is for limited-domain"),
-    "user": ([*V, "-k", 1, "--user", "x"], "--user is for event logs"),
+    "user": ([*V, "-k", 1, "--person", "x"], "--person is for event logs"),
     "items": ([*V, "-k", 1, "--items", "pages.txt"], "--items is for event logs"),
     "memory": ([*V, "-k", 1, "--memory", "1GB"], "--memory is for event logs"),
     "log on stdin": (["-", *L[1:], "-k", 1, "--delta", 1e-6], "on standard input give --count"),
@@ -651,14 +651,14 @@ def test_every_option_has_a_help_text(command: list[str]) -> None:
 
 
 def test_the_threshold_of_private_labels_is_shown(log: Path, pages: Path) -> None:
-    asked = ["topk", log, "--item", "page", "--user", "visitor", "-k", 2, "--epsilon", 1]
+    asked = ["topk", log, "--item", "page", "--person", "visitor", "-k", 2, "--epsilon", 1]
     asked += ["--delta", 1e-6, "--seed", 1]
-    bounded = run(*asked, "--max-items-per-user", 1).stdout
+    bounded = run(*asked, "--max-items", 1).stdout
     assert "a label found in the data had to reach a noisy count of 15" in bounded
     assert "1 item per person" in bounded and "1 items" not in bounded
     domain = run(*asked, "--mechanism", "limited-domain", "--reach", 3).stdout
     assert "the count at rank 4 by" in domain
-    public = run(*asked, "--items", pages, "--max-items-per-user", 1).stdout
+    public = run(*asked, "--items", pages, "--max-items", 1).stdout
     assert "home" in public and "had to" not in public
 
 
@@ -685,6 +685,6 @@ def test_a_senseless_sensitivity_is_refused(votes: Path, said: str) -> None:
 
 
 def test_people_of_a_log_count_once(log: Path) -> None:
-    words = ("topk", log, "--item", "page", "--user", "visitor", "-k", 2, "--epsilon", 1)
+    words = ("topk", log, "--item", "page", "--person", "visitor", "-k", 2, "--epsilon", 1)
     found = run(*words, "--delta", 1e-6, "--sensitivity", 2)
     assert found.exit_code == 2 and "--sensitivity is for ready counts" in found.output

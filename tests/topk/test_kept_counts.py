@@ -51,7 +51,7 @@ MORE: list[Any] = [
     Counted(NoisyCounts(1.0, 2, 1), cells=0),
     Counted(GaussianCounts(2.0, 2, 1, with_counts=True, delta=0.01), cells=3),
     Counted(WithCounts(Joint(1.0, 2), 1.0, 2), cells=3),
-    Counted(WithCounts(Canonical(1.0, 2), 1.0, 2, max_items_per_user=1), cells=3),
+    Counted(WithCounts(Canonical(1.0, 2), 1.0, 2, max_items=1), cells=3),
     OnLabels(LimitedDomain(4.0, 0.2, 2, None, reach=2)),
     OnLabels(StabilityThreshold(1.0, 0.2, 2, 1)),
 ]

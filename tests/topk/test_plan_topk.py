@@ -19,7 +19,7 @@ from winnow.topk import errors as topk_error
 from winnow.topk.plan.profile import grouped, public_scores, stepped
 
 COUNTS = [90, 70, 70, 52, 40, 31, 20, 12, 5, 0]
-EVERYTHING = {"epsilon": 0.2, "delta": 1e-6, "max_items_per_user": 2, "draws": 40}
+EVERYTHING = {"epsilon": 0.2, "delta": 1e-6, "max_items": 2, "draws": 40}
 WORDS = [
     "joint",
     "canonical",
@@ -256,16 +256,16 @@ def test_mechanisms_that_do_not_apply_are_left_out_with_a_reason():
     pure = plan.top_k(COUNTS, k=3, epsilon=1.0, draws=0)
     assert pure.skipped == {
         "peel-gumbel": "it needs delta > 0",
-        "laplace": "it needs max_items_per_user",
+        "laplace": "it needs max_items",
         "gaussian": "it needs delta > 0",
         "oneshot-approximate": "it needs delta > 0",
     }
     large = plan.top_k(COUNTS, k=3, epsilon=1.0, delta=1e-6, draws=0)
     assert "0.2" in large.skipped["oneshot-approximate"]
-    assert large.skipped["gaussian"] == "it needs max_items_per_user"
+    assert large.skipped["gaussian"] == "it needs max_items"
     loose = plan.top_k(COUNTS, k=3, epsilon=0.1, delta=0.1, draws=0)
     assert loose.skipped["oneshot-approximate"] == "it needs delta up to 0.05"
-    real = plan.top_k([3.5, 1.25, 0.5], k=1, epsilon=1.0, max_items_per_user=1, draws=0)
+    real = plan.top_k([3.5, 1.25, 0.5], k=1, epsilon=1.0, max_items=1, draws=0)
     assert "real" in real.skipped["laplace"]
 
 
@@ -303,7 +303,7 @@ def test_one_mechanism_with_its_options():
         ({"epsilon": 1, "k": 0}, "k=0"),
         ({"epsilon": 1, "k": 11}, "k=11 exceeds 10 candidates; lower k"),
         ({"epsilon": 1, "mechanism": "magic"}, "mechanism='magic' is unknown"),
-        ({"epsilon": 1, "mechanism": "laplace"}, "max_items_per_user"),
+        ({"epsilon": 1, "mechanism": "laplace"}, "max_items"),
         ({"epsilon": 1, "mechanism": "peel-gumbel"}, "delta > 0"),
         ({"epsilon": 1, "mechanism": "joint", "delta": 1e-6}, "no use for it"),
         ({"epsilon": 1, "mechanism": "joint", "noise": "gumbel"}, "noise"),
@@ -411,7 +411,7 @@ def test_extreme_scores_and_parameters_plan_without_warnings():
 @pytest.mark.parametrize("word", dict.fromkeys(WORDS))
 def test_a_plan_with_counts_is_that_of_the_mechanism_that_top_k_runs_with_counts(word):
     delta = 1e-6 if word in ("peel-gumbel", "gaussian", "oneshot-approximate") else 0.0
-    asked = {"k": 3, "delta": delta, "mechanism": word, "max_items_per_user": 2}
+    asked = {"k": 3, "delta": delta, "mechanism": word, "max_items": 2}
     with_counts = plan.top_k(COUNTS, epsilon=0.2, with_counts=True, draws=40, **asked).rows[0]
     free = word in ("laplace", "gaussian")
     alone = plan.top_k(COUNTS, epsilon=0.2 if free else 0.1, draws=40, **asked).rows[0]

@@ -43,7 +43,7 @@ UTILITY = wn.Utility.declare(1, monotone=True)
 def options(mechanism: str) -> dict[str, Any]:
     extra: dict[str, Any] = {"delta": 1e-6} if mechanism in WITH_DELTA else {}
     if mechanism in ("laplace", "gaussian"):
-        extra["max_items_per_user"] = 2
+        extra["max_items"] = 2
     epsilon = 0.2 if mechanism == "oneshot-approximate" else 1.0
     return {"mechanism": mechanism, "epsilon": epsilon, **extra}
 
@@ -107,7 +107,7 @@ def test_gaussian_noise_is_sized_as_a_budget_adds_up() -> None:
         "epsilon": 0.5,
         "delta": 1e-7,
         "mechanism": "gaussian",
-        "max_items_per_user": 2,
+        "max_items": 2,
     }
     budget = wn.Budget(epsilon=2, delta=1e-6, accountant="zcdp")
     wn.top_k(CLEAR, budget=budget, **asked)
@@ -132,8 +132,8 @@ def test_the_automatic_choice_says_why() -> None:
     assert chosen(k=10, ordered=False)[0] == "canonical"
     assert chosen(k=10, delta=1e-6)[0] == "joint"
     for how in ({}, {"ordered": False}, {"with_counts": True}):
-        assert chosen(k=10, max_items_per_user=1, **how)[0] == "laplace"
-    assert "1 item per person" in chosen(k=10, max_items_per_user=1)[1]
+        assert chosen(k=10, max_items=1, **how)[0] == "laplace"
+    assert "1 item per person" in chosen(k=10, max_items=1)[1]
     assert "least error on public profiles" in chosen(k=10)[1]
     assert wn.top_k(CLEAR, k=2, epsilon=1.0, mechanism="joint").receipt.reason == ""
 
@@ -154,7 +154,7 @@ def test_counts_and_their_charge_are_composed() -> None:
     plain = wn.top_k(CLEAR, k=3, epsilon=1.0, mechanism="joint")
     counted = wn.top_k(CLEAR, k=3, epsilon=1.0, mechanism="joint", with_counts=True)
     assert pure_cost(plain.receipt.event).epsilon == pure_cost(counted.receipt.event).epsilon == 1
-    free = wn.top_k(CLEAR, k=3, epsilon=1.0, max_items_per_user=1, with_counts=True)
+    free = wn.top_k(CLEAR, k=3, epsilon=1.0, max_items=1, with_counts=True)
     assert pure_cost(free.receipt.event).epsilon == 1
     assert "discrete Laplace" not in free.receipt.mechanism
 
@@ -292,7 +292,7 @@ def test_noisy_counts_of_private_labels_need_a_bound() -> None:
     ((label, count),) = wn.top_k(bounded, k=2, epsilon=1.0, delta=1e-6, with_counts=True).value
     assert label == "x"
     assert abs(count - 5000) < 50
-    with pytest.raises(wn.InputError, match="max_items_per_user"):
+    with pytest.raises(wn.InputError, match="max_items"):
         wn.top_k(private_counts({"x": 5}), k=1, epsilon=1.0, delta=1e-6, with_counts=True)
     with pytest.raises(wn.InputError, match="bound on the items"):
         StabilityThreshold(1.0, 1e-6, 2)
@@ -369,7 +369,7 @@ BAD: list[tuple[str, Callable[[], dict[str, Any]], str]] = [
     ("unknown", lambda: {"mechanism": "magic"}, "choose one of"),
     ("delta unwanted", lambda: {"mechanism": "joint", "delta": 1e-6}, "no use for it"),
     ("delta missing", lambda: {"mechanism": "peel-gumbel"}, "needs delta"),
-    ("bound missing", lambda: {"mechanism": "laplace"}, "max_items_per_user"),
+    ("bound missing", lambda: {"mechanism": "laplace"}, "max_items"),
     ("noise unwanted", lambda: {"mechanism": "joint", "noise": "gumbel"}, "own noise"),
     ("gamma unwanted", lambda: {"mechanism": "joint", "gamma": 0.5}, "canonical"),
     ("gamma range", lambda: {"mechanism": "canonical", "gamma": 2}, "outside"),
@@ -429,7 +429,7 @@ def test_a_pure_budget_pays_for_what_it_was_asked_for(asked: str) -> None:
     """Rounds sized by zCDP would add up to more than epsilon under a budget of pure sums."""
     rows = pd.DataFrame({"who": range(4000), "what": ["a", "a", "b", "c"] * 1000})
     public = ["a", "b", "c"] if asked == "peel-gumbel" else None
-    counted = wn.counts(rows, item="what", user="who", items=public)
+    counted = wn.counts(rows, item="what", person="who", items=public)
     budget = wn.Budget(1, 1e-6, accountant="pure")
     how = {"k": 3, "epsilon": 1, "delta": 1e-6, "mechanism": asked}
     paid = wn.top_k(counted, budget=budget, **how).receipt.event

@@ -44,7 +44,7 @@ def made_up(d: int) -> dict[str, np.ndarray]:
 def chosen(k: int, epsilon: float, most: int | None, ordered: bool, d: int, delta: float = 0.0):
     return choose(
         "auto", epsilon=epsilon, delta=delta, k=k, ordered=ordered,
-        options=TopKOptions(max_items_per_user=most), public=True, facts=Facts(COUNTS, d),
+        options=TopKOptions(max_items=most), public=True, facts=Facts(COUNTS, d),
     )  # fmt: skip
 
 
@@ -61,7 +61,7 @@ def simulated(
         epsilon=epsilon,
         delta=delta if word in ("gaussian", "peel-gumbel") else 0,
         k=k,
-        options=TopKOptions(max_items_per_user=most if needs else None),
+        options=TopKOptions(max_items=most if needs else None),
     )
     if word == "oneshot":
         made = replace(made, in_order=True)
@@ -119,7 +119,7 @@ def test_a_set_with_one_item_per_person_is_found() -> None:
     counts = [round(440 / rank**0.55) for rank in range(1, 20_001)]
     shares = []
     for seed in range(5):
-        found = wn.top_k(counts, k=10, epsilon=0.1, ordered=False, max_items_per_user=1, seed=seed)
+        found = wn.top_k(counts, k=10, epsilon=0.1, ordered=False, max_items=1, seed=seed)
         shares.append(len(set(found.value) & set(range(10))) / 10)
     assert found.receipt.mechanism.startswith("laplace")
     assert np.mean(shares) >= 0.85
@@ -127,7 +127,7 @@ def test_a_set_with_one_item_per_person_is_found() -> None:
 
 def test_one_item_is_permute_and_flip_whatever_else_is_said() -> None:
     counts = [round(440 / rank**0.55) for rank in range(1, 20_001)]
-    for extra in ({}, {"ordered": False}, {"ordered": True}, {"max_items_per_user": 1},
+    for extra in ({}, {"ordered": False}, {"ordered": True}, {"max_items": 1},
                   {"with_counts": True}):  # fmt: skip
         found = wn.top_k(counts, k=1, epsilon=0.1, seed=1, **extra)
         assert found.receipt.mechanism.startswith("peel-permute-and-flip, k=1")
@@ -170,7 +170,7 @@ def test_one_score_that_is_not_monotone_may_have_less_noise_by_laplace() -> None
     """Permute-and-flip has twice the noise there, and noise for one item has not."""
     counts = list(range(300))
     for monotone, word in ((True, "peel-permute-and-flip"), (False, "laplace")):
-        found = wn.top_k(counts, k=1, epsilon=0.5, monotone=monotone, max_items_per_user=1, seed=1)
+        found = wn.top_k(counts, k=1, epsilon=0.5, monotone=monotone, max_items=1, seed=1)
         assert found.receipt.mechanism.startswith(word)
 
 
@@ -193,7 +193,7 @@ def test_predicted_errors_are_those_of_simulations() -> None:
         ranks, sizes = blocks(300, k)
         profile = Profile(np.interp(ranks, np.arange(1, 301), counts), ranks, sizes, k)
         facts = Facts(COUNTS, 300)
-        noises = _noises(k, epsilon, 0, ordered, TopKOptions(max_items_per_user=2), facts)
+        noises = _noises(k, epsilon, 0, ordered, TopKOptions(max_items=2), facts)
         for word in rivals(k, 2, ordered):
             if word == "joint" and not ordered:
                 continue  # an upper bound there
@@ -223,7 +223,7 @@ def test_the_choice_follows_the_sensitivity_and_not_the_unit() -> None:
         words = {
             choose(
                 "auto", epsilon=0.5, delta=0, k=8, ordered=ordered, public=True,
-                options=TopKOptions(max_items_per_user=most),
+                options=TopKOptions(max_items=most),
                 facts=Facts(Utility.declare(unit, monotone=True), 400),
             ).word
             for unit in (1, 7, 1000)
@@ -233,7 +233,7 @@ def test_the_choice_follows_the_sensitivity_and_not_the_unit() -> None:
 
 def test_an_option_keeps_the_choice_to_mechanisms_that_take_it() -> None:
     counts = list(range(60, 0, -1))
-    found = wn.top_k(counts, k=5, epsilon=1, gamma=0.5, ordered=False, max_items_per_user=1)
+    found = wn.top_k(counts, k=5, epsilon=1, gamma=0.5, ordered=False, max_items=1)
     assert found.receipt.mechanism.startswith("canonical (exponential noise, gamma=0.5")
     listed = wn.top_k(counts, k=5, epsilon=1, noise="gumbel", seed=1)
     assert listed.receipt.mechanism.startswith("oneshot") and len(listed.value) == 5

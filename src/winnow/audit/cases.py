@@ -126,13 +126,13 @@ class OnLabels:
         if isinstance(inner, LimitedDomain):
             scale = float(inner._per_round() / utility.width)
             lead, reach = inner.lead(utility), inner.reach or 0
-            most = inner.max_items_per_user
+            most = inner.max_items
             return RandomTies(LimitedDomainModel(scale, lead, reach, inner.k, most), inner.k)
         by_position = StabilityModel(
             float(inner.scale(utility)),
             inner.threshold(utility),
             inner.k,
-            inner.max_items_per_user,
+            inner.max_items,
             self.cells,
         )
         broken = isinstance(inner, BrokenTiesByPosition)
@@ -207,7 +207,7 @@ def on_private_labels() -> list[AuditedMechanism]:
 def with_noisy_counts() -> list[AuditedMechanism]:
     """Mechanisms of counts of people that release noisy counts, or lists by them."""
     joint = WithCounts(Joint(EPSILON, 2), EPSILON, 2)
-    canonical = WithCounts(Canonical(EPSILON, 2), EPSILON, 2, max_items_per_user=1)
+    canonical = WithCounts(Canonical(EPSILON, 2), EPSILON, 2, max_items=1)
     return [
         Counted(NoisyCounts(EPSILON, 2, 1), cells=0),
         Counted(NoisyCounts(2 * EPSILON, 2, 2, with_counts=True), cells=3),

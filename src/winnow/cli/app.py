@@ -20,7 +20,7 @@ winnow plan select --candidates 100 --gap 20 --epsilon 1
 
 winnow select votes.csv --epsilon 1 --monotone
 
-winnow topk visits.csv --item page --user visitor -k 10 --epsilon 1 --delta 1e-6
+winnow topk visits.csv --item page --person visitor -k 10 --epsilon 1 --delta 1e-6
 
 winnow release people.csv --schema schema.json --workload marginals:3 --epsilon 1 --delta 1e-6 \
 --out synthetic.csv --report report.html --one-row-per-person

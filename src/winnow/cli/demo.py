@@ -173,7 +173,7 @@ def _tell(out: Path, seed: int | None) -> None:
     heading("Try it yourself")
     for line in (
         f"winnow select {out / 'counts.csv'} --epsilon 1 --monotone -k 3",
-        f"winnow topk {out / 'sightings.csv'} --item bird --user person -k 5 --epsilon 1 "
+        f"winnow topk {out / 'sightings.csv'} --item bird --person person -k 5 --epsilon 1 "
         "--delta 1e-6",
         f"winnow plan release --schema {out / 'schema.json'} --workload marginals:3 -n 4000 "
         "--epsilon 1 --delta 1e-6",

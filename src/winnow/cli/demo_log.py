@@ -48,9 +48,7 @@ def refused_and_shown(folder: Path, birds: RecordedBudget, seed: int | None) -> 
         "Every charge above was written down before its noise was drawn. Once more the top ten of "
         "the birds, although their budget is spent:"
     )
-    counts = winnow.counts(
-        folder / "sightings.csv", item="bird", user="person", max_items_per_user=MOST
-    )
+    counts = winnow.counts(folder / "sightings.csv", item="bird", person="person", max_items=MOST)
     try:
         winnow.top_k(counts, k=10, epsilon=1.0, delta=1e-6, budget=birds, seed=seed)
     except BudgetExceeded as refusal:
@@ -101,11 +99,11 @@ def top_of_a_log(folder: Path, budget: Budget, seed: int | None) -> None:
         f"a rare bird can point to the one person who saw it. So delta {DELTA:g} is needed. One "
         f"person is counted for at most {MOST} birds."
     )
-    request = TopKRequest(K, EPSILON, DELTA, with_counts=True, max_items_per_user=MOST)
+    request = TopKRequest(K, EPSILON, DELTA, with_counts=True, max_items=MOST)
     choice = request.choice(public=False)
     margin = request.margin(choice)
     salt = None if seed is None else f"seed {seed}"
-    counts = winnow.counts(log, item="bird", user="person", max_items_per_user=MOST, salt=salt)
+    counts = winnow.counts(log, item="bird", person="person", max_items=MOST, salt=salt)
     top = choice.plan(counts.relation).run(counts, budget=budget, seed=seed)
     how: dict[str, Any] = {"ordered": True, "margin": margin}
     passed = threshold_text(choice, request.utility)

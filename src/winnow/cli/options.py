@@ -28,10 +28,9 @@ def choices(name: str, verb: str, *first: str) -> type[StrEnum]:
     return StrEnum(name, [(word.upper().replace("-", "_"), word) for word in allowed])  # type: ignore[return-value]
 
 
-def option(flag: str, metavar: str, help: str, panel: str, also: str | None = None) -> Any:
+def option(flag: str, metavar: str, help: str, panel: str) -> Any:
     """An option that takes a value, with its help, in a panel of the help page."""
-    flags = (flag,) if also is None else (flag, also)
-    return typer.Option(*flags, metavar=metavar, help=help, rich_help_panel=panel)
+    return typer.Option(flag, metavar=metavar, help=help, rich_help_panel=panel)
 
 
 SCHEMA_EXAMPLE = """
@@ -111,7 +110,7 @@ AssumedRowsOption = Annotated[
 ]
 AssumedRowsPerPersonOption = Annotated[
     int,
-    option("--max-rows-per-person", "L", "The most rows of one person.", ASKED),
+    option("--max-rows", "L", "The most rows of one person.", ASKED),
 ]
 ConfidenceOption = Annotated[
     float,
@@ -192,7 +191,7 @@ TopKMechanismOption = Annotated[
         "--mechanism",
         "NAME",
         "auto, joint, canonical, oneshot, peel-permute-and-flip, gamma, laplace (with "
-        "--max-items-per-user); with --delta peel-gumbel and oneshot-approximate; for private "
+        "--max-items); with --delta peel-gumbel and oneshot-approximate; for private "
         "labels limited-domain and stability.",
         _MECHANISM,
     ),
@@ -266,7 +265,6 @@ PersonOption = Annotated[
         "COLUMN",
         "The column that says whose row it is.",
         TABLE,
-        also="--user",
     ),
 ]
 OneRowOption = Annotated[
@@ -302,9 +300,7 @@ def check_unit_said(column: str | None, one_each: bool, option: str, what: str =
 
 MaxRowsPerPersonOption = Annotated[
     int,
-    option(
-        "--max-rows-per-person", "L", "With --person: keep at most L rows of one person.", TABLE
-    ),
+    option("--max-rows", "L", "With --person: keep at most L rows of one person.", TABLE),
 ]
 LineBreaksOption = Annotated[
     bool,

@@ -101,8 +101,8 @@ def together(known: Unit | None, charged: Unit) -> Unit | None:
     if known.name == _ANYONE and charged.name not in small:
         return Unit(_ANYONE)
     if known.name in small or charged.name in small:
-        mend = "or count with user= and max_items_per_user=, or read with person= and "
-        mend += "max_rows_per_person=, so that all releases are about the same people"
+        mend = "or count with person= and max_items=, or read with person= and "
+        mend += "max_rows=, so that all releases are about the same people"
     else:
         mend = f"or, if both are the same people, open it with unit={_ANYONE!r}"
     raise RelationMismatch(

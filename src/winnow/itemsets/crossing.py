@@ -54,13 +54,13 @@ class FrequentItemsets:
     Formal guarantees
         Those of the selection. With `counts_epsilon` also one discrete Laplace event on the
         winners' supports: one person moves each by at most one_sided and has at most
-        max_baskets_per_user C(max_items, size) itemsets, so the l1 sensitivity is the smaller
+        max_baskets C(max_items, size) itemsets, so the l1 sensitivity is the smaller
         of k one_sided and of that (twice that under substitution); `k` is the most that can be
         released. [Canonne-Kamath-Steinke 2020]
         With `subsets` the supports of all subsets of the winners are measured by the same
         event, the number of baskets among them (the empty set). Which these are follows from
         what is released, so their number t is public when the noise is scaled: the l1
-        sensitivity is the smaller of t one_sided and of max_baskets_per_user times the sum of
+        sensitivity is the smaller of t one_sided and of max_baskets times the sum of
         C(max_items, j) over j = 0 .. size, twice that under substitution.
     """
 
@@ -144,7 +144,7 @@ class FrequentItemsets:
         moved: Fraction = numbers * utility.one_sided
         if baskets.max_items is not None:
             sizes = range(self.size + 1) if self.subsets else (self.size,)
-            own = baskets.max_baskets_per_user * sum(comb(baskets.max_items, j) for j in sizes)
+            own = baskets.max_baskets * sum(comb(baskets.max_items, j) for j in sizes)
             moved = min(moved, Fraction(max(1, utility.relation.people * own)))
         if self.counts_epsilon is None:
             raise ValueError("no counts are released")

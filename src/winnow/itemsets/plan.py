@@ -77,19 +77,19 @@ def frequent_itemsets(
     k: int = 1,
     items: int | None = None,
     max_items: int | None = None,
-    max_baskets_per_user: int = 1,
+    max_baskets: int = 1,
     with_counts: bool = False,
     relation: str | Relation = Relation.ADD_REMOVE,
 ) -> ItemsetPlan:
     """Say from which support on ``winnow.frequent_itemsets`` finds itemsets, from public numbers.
 
     ``items`` is how many items the public list has; None: they are private. ``max_items`` and
-    ``max_baskets_per_user`` are those of ``winnow.read_baskets``. The mechanisms are those that
+    ``max_baskets`` are those of ``winnow.read_baskets``. The mechanisms are those that
     "auto" compares by public numbers, and the first is what it takes; what it assumes of the
     supports is said. Of lists it may take "weighted" instead, by what it pays to see: what that
     needs depends on how long baskets are.
     """
-    count(size=size, k=k, max_baskets_per_user=max_baskets_per_user)
+    count(size=size, k=k, max_baskets=max_baskets)
     if int(size) > MOST_ITEMS:
         raise ParameterError(f"size={size} is above {MOST_ITEMS}; give 1 to {MOST_ITEMS}")
     positive(epsilon=epsilon)
@@ -109,8 +109,8 @@ def frequent_itemsets(
     elif exact("delta", delta) == 0:
         raise ParameterError("private items need a delta; give one, such as 1e-6, or items=")
     share: Fraction = exact("epsilon", epsilon) / (2 if with_counts else 1)
-    utility = Utility.declare(int(max_baskets_per_user), monotone=True, relation=relation)
-    moved = items_moved(max_items, int(size), int(max_baskets_per_user))
+    utility = Utility.declare(int(max_baskets), monotone=True, relation=relation)
+    moved = items_moved(max_items, int(size), int(max_baskets))
     needed = compared(
         epsilon=share,
         delta=delta,

@@ -96,7 +96,7 @@ def frequent_itemsets(
             f"a {type(baskets).__name__} is not sealed baskets; read it with winnow.read_baskets"
         )
     share = exact("epsilon", epsilon) / 2 if counted else epsilon
-    moved = items_moved(sealed.max_items, int(size), sealed.max_baskets_per_user)
+    moved = items_moved(sealed.max_items, int(size), sealed.max_baskets)
     choice = choose(
         mechanism,
         epsilon=share,

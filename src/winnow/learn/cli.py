@@ -151,7 +151,7 @@ def learn(
             table,
             schema=declared,
             person=person,
-            max_rows_per_person=max_rows,
+            max_rows=max_rows,
             relation=relation,
             **text.said(),
             salt=None if seed is None else f"seed {seed}",  # repeatable, too

@@ -33,9 +33,9 @@ def pairs_of(
     *,
     basket: str,
     item: str,
-    user: str | None,
+    person: str | None,
     items: Sequence[str] | None,
-    max_baskets_per_user: int | None,
+    max_baskets: int | None,
     salt: str,
     memory: str,
     text: TextFormat,
@@ -45,21 +45,21 @@ def pairs_of(
 
     None where an engine has more than ``most`` pairs.
 
-    With ``user`` a basket is a pair (user, basket): two people never share one. Of each user
-    at most so many baskets are kept, those of the smallest keyed hash of the user and the
-    basket: a choice that depends on the user's own rows only.
+    With ``person`` a basket is a pair (person, basket): two people never share one. Of each person
+    at most so many baskets are kept, those of the smallest keyed hash of the person and the
+    basket: a choice that depends on that person's own rows only.
     """
     from winnow.read.engines.row_sources import Wanted
 
-    texts = {"b": basket, "i": item} | ({} if user is None else {"u": user})
+    texts = {"b": basket, "i": item} | ({} if person is None else {"u": person})
     with _opened(source, memory, list(texts.values()), text) as (engine, rows):
-        check_columns(rows.types, basket=basket, item=item, user=user)
+        check_columns(rows.types, basket=basket, item=item, person=person)
         most = None if engine.here else most
         rows.bring(Wanted(texts, {}, distinct=True, most=most), "pairs")
         ask = _Asked(rows.private)
         if most is not None and ask("SELECT count(*) FROM pairs")[0][0] > most:
             return None
-        if user is None:
+        if person is None:
             ask("ALTER TABLE pairs ADD COLUMN u VARCHAR DEFAULT ''")
         if items is None:
             ask(
@@ -75,12 +75,12 @@ def pairs_of(
                 [named, len(named)],
             )
         limit = ""
-        if max_baskets_per_user is not None:
+        if max_baskets is not None:
             ask(
                 "CREATE TEMP TABLE kept AS SELECT u, b FROM (SELECT u, b, row_number() OVER "
                 "(PARTITION BY u ORDER BY md5($1 || u || chr(31) || b), b) AS n FROM "
                 "(SELECT DISTINCT u, b FROM pairs JOIN names USING (i))) WHERE n <= $2",
-                [salt, max_baskets_per_user],
+                [salt, max_baskets],
             )
             limit = "JOIN kept USING (u, b)"
         found = ask.arrays(
@@ -97,7 +97,7 @@ def are_here(source: Any, how: Mapping[str, Any]) -> bool:
     """Whether pairs are read by a database of this process, and not by an engine that has them."""
     from winnow.read.engines.registry import engine_for
 
-    used = [how[role] for role in ("basket", "item", "user") if how[role] is not None]
+    used = [how[role] for role in ("basket", "item", "person") if how[role] is not None]
     return engine_for(source, how["memory"], used, how["text"]).here
 
 
@@ -106,9 +106,9 @@ def kept_pairs(
     *,
     basket: str,
     item: str,
-    user: str | None,
+    person: str | None,
     items: Sequence[str] | None,
-    max_baskets_per_user: int | None,
+    max_baskets: int | None,
     salt: str,
     memory: str,
     text: TextFormat,
@@ -121,8 +121,8 @@ def kept_pairs(
 
     listed = None if items is None else tuple(items)
     query = BasketQuery(
-        item, user, None, salt, listed,
-        basket=basket, max_baskets=max_baskets_per_user, max_items=max_items,
+        item, person, None, salt, listed,
+        basket=basket, max_baskets=max_baskets, max_items=max_items,
     )  # fmt: skip
     used = list(query.columns)
     engine = engine_for(source, memory, used, text)
@@ -137,31 +137,31 @@ def kept_pairs(
 def indicators_of(
     source: Any,
     *,
-    user: str | None,
+    person: str | None,
     items: Sequence[str] | None,
-    max_baskets_per_user: int | None,
+    max_baskets: int | None,
     salt: str,
     memory: str,
     text: TextFormat,
 ) -> tuple[Baskets, list[str]]:
     """Baskets from a table with a column for each item: 1, true or yes where a row has it.
 
-    The names of the columns are public. A row is a basket; without ``user`` one per person.
-    The order of a user's rows decides nothing: rows are hashed with all they hold, and each of
+    The names of the columns are public. A row is a basket; without ``person`` one per person.
+    The order of a person's rows decides nothing: rows are hashed with all they hold, and each of
     several equal rows with its number among them, so that what is kept is a uniform sample.
     """
     from winnow.read.engines.row_sources import Wanted
 
-    texts = {} if user is None else {"u": user}
+    texts = {} if person is None else {"u": person}
     with _opened(source, memory, list(texts.values()), text) as (_, rows):
-        named = [c for c in rows.types if c != user] if items is None else list(items)
-        check_columns(rows.types, user=user)
+        named = [c for c in rows.types if c != person] if items is None else list(items)
+        check_columns(rows.types, person=person)
         _check_indicators(rows.types, named)
         cells = [f"c{place}" for place in range(len(named))]
         rows.bring(Wanted(texts, dict(zip(cells, named, strict=True))), "held")
         ask, asked = _Asked(rows.private), f"SELECT {', '.join(cells)} FROM held"
         given: list[Any] = []
-        if max_baskets_per_user is not None:
+        if max_baskets is not None:
             row = " || ".join(f"CAST({cell} AS VARCHAR)" for cell in cells)
             hashed = f"SELECT *, md5($1 || u || chr(31) || {row}) AS h FROM held"
             copies = f"SELECT *, row_number() OVER (PARTITION BY u, h) AS m FROM ({hashed})"
@@ -170,7 +170,7 @@ def indicators_of(
                 f"FROM ({copies})"
             )
             asked = f"SELECT {', '.join(cells)} FROM ({ranked}) WHERE n <= $2"
-            given = [salt, max_baskets_per_user]
+            given = [salt, max_baskets]
         found = ask.arrays(asked, given)
     table = np.column_stack([np.asarray(found[cell], np.bool_) for cell in cells])
     owners, codes = np.nonzero(table)
@@ -181,7 +181,7 @@ def indicators_of(
 
 def _check_indicators(types: dict[str, str], names: Sequence[str]) -> None:
     if not names:
-        raise DataError("there is no column beside user=; give a column for each item")
+        raise DataError("there is no column beside person=; give a column for each item")
     for place, name in enumerate(names, 1):
         if name not in types:
             raise DataError(missing_column(name, types))

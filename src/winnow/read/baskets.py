@@ -53,10 +53,10 @@ class SealedBaskets:
     """Of baskets that stay in their engine, private items are there, too, and not here."""
     utility: Utility
     whose: str
-    """Whose presence is protected: 'basket' or 'user'."""
+    """Whose presence is protected: 'basket' or 'person'."""
     max_items: int | None = None
     """The most items that a basket was left with; None: not bounded."""
-    max_baskets_per_user: int = 1
+    max_baskets: int = 1
     stay: bool = False
     """Whether the user wants them never to leave their engine."""
     here: bool = True
@@ -72,7 +72,7 @@ class SealedBaskets:
         """The privacy unit, in the words of a guarantee."""
         unit = BASKET
         if self.whose != "basket":
-            unit = at_most(self.whose, self.max_baskets_per_user, "basket")
+            unit = at_most(self.whose, self.max_baskets, "basket")
         if self.max_items is None:
             return unit
         items = f"at most {counted(self.max_items, 'item')} of each basket"
@@ -102,8 +102,8 @@ def read_baskets(
     source: Any,
     *,
     unit: str | None = None,
-    user: str | None = None,
-    max_baskets_per_user: int | None = None,
+    person: str | None = None,
+    max_baskets: int | None = None,
     items: Sequence[Any] | str | Path | None = None,
     max_items: int | None = None,
     layout: str = "auto",
@@ -140,7 +140,7 @@ def read_baskets(
     ``winnow.counts``.
 
     Say whose presence is protected: ``unit="basket"`` (every basket is a person's only one), or
-    ``user=`` names the column of people, of whom at most ``max_baskets_per_user`` baskets each
+    ``person=`` names the column of people, of whom at most ``max_baskets`` baskets each
     are kept.
 
     ``items`` is the public list of items, or a text file with one per line; others are left out.
@@ -165,7 +165,7 @@ def read_baskets(
     text = TextFormat.parse(
         line_breaks=line_breaks, delimiter=delimiter, encoding=encoding, names=names
     )
-    bounds = _unit(unit, user, max_baskets_per_user)
+    bounds = _unit(unit, person, max_baskets)
     if max_items is not None:
         check_count(max_items=max_items)
     utility = Utility.declare(bounds, monotone=True, relation=relation)
@@ -183,7 +183,7 @@ def read_baskets(
             "brought here"
         )
     if layout == "lines":
-        if user is not None:
+        if person is not None:
             raise ParameterError("lines say nothing about users; give a table, or unit='basket'")
         if delimiter is not None or names is not None:
             raise ParameterError(
@@ -195,9 +195,9 @@ def read_baskets(
         if separator is not None:
             raise ParameterError("separator= is for lines; give delimiter= for a table")
         how: dict[str, Any] = {
-            "user": user,
+            "person": person,
             "items": texts,
-            "max_baskets_per_user": None if user is None else bounds,
+            "max_baskets": None if person is None else bounds,
             "salt": key.hex(),
             "memory": memory,
             "text": text,
@@ -223,7 +223,7 @@ def read_baskets(
         Sealed(data, "baskets"),
         known,
         utility,
-        "basket" if user is None else "user",
+        "basket" if person is None else "person",
         None if max_items is None else int(max_items),
         bounds,
         keep == "engine",
@@ -268,26 +268,24 @@ def public_items(items: Sequence[Any] | str | Path) -> list[Any]:
     return public
 
 
-def _unit(unit: str | None, user: str | None, most: int | None) -> int:
+def _unit(unit: str | None, person: str | None, most: int | None) -> int:
     """The most baskets of one person."""
-    if user is None:
+    if person is None:
         if most is not None:
-            raise ParameterError("max_baskets_per_user= needs user=, the column of people")
+            raise ParameterError("max_baskets= needs person=, the column of people")
         if unit != "basket":
             raise ParameterError(
                 f"unit={shown(unit)}: say whose presence is protected: unit='basket' if every "
-                "basket is a person's only one, or user= and max_baskets_per_user="
+                "basket is a person's only one, or person= and max_baskets="
             )
         return 1
-    if unit not in (None, "user"):
+    if unit not in (None, "person"):
         raise ParameterError(
-            f"unit={shown(unit)} contradicts user={shown(user)}; leave out one of them"
+            f"unit={shown(unit)} contradicts person={shown(person)}; leave out one of them"
         )
     if most is None:
-        raise ParameterError(
-            "user= needs max_baskets_per_user=, the most baskets kept of one person"
-        )
-    check_count(max_baskets_per_user=most)
+        raise ParameterError("person= needs max_baskets=, the most baskets kept of one person")
+    check_count(max_baskets=most)
     return int(most)
 
 

@@ -41,7 +41,7 @@ class SealedCounts:
     values: Sealed[Scores | KeptCounts]
     labels: Sequence[Any] | Sealed[Sequence[Any]]
     utility: Utility
-    max_items_per_user: int | None = None
+    max_items: int | None = None
     """The most items that one person was counted for; None: not bounded."""
     unit: Unit = PERSON
     """Whose presence is protected."""
@@ -134,9 +134,9 @@ def counts(
     source: Any,
     *,
     item: str,
-    user: str | None = None,
+    person: str | None = None,
     unit: str | None = None,
-    max_items_per_user: int | None = None,
+    max_items: int | None = None,
     items: Sequence[Any] | str | Path | None = None,
     relation: str | Relation = Relation.ADD_REMOVE,
     line_breaks: bool = False,
@@ -153,11 +153,12 @@ def counts(
 
     ``source`` is a CSV, TSV or Parquet file (a path, a pattern, or a list of them), a pandas,
     Polars or Arrow table, a Spark data frame, a DuckDB relation, or a pair (connection, table
-    or query) of a DuckDB or psycopg connection. ``item`` and ``user`` name columns. A person
-    counts at most once per item. Without ``user`` one row is the privacy unit (``unit="row"`` says
-    so too): the guarantee then speaks of one row, which is one person only where nobody has two.
+    or query) of a DuckDB or psycopg connection. ``item`` and ``person`` name columns. A person
+    counts at most once per item. Without ``person`` one row is the privacy unit (``unit="row"``
+    says so too): the guarantee then speaks of one row, which is one person only where nobody has
+    two.
 
-    ``max_items_per_user`` keeps at most that many items of one person, chosen by a keyed hash
+    ``max_items`` keeps at most that many items of one person, chosen by a keyed hash
     of the person's own items, the same in every engine for the same ``salt`` (fresh and secret
     by default). ``items`` is the public list of items, or a text file with one per line: items
     outside it are left out, and those that nobody has count 0. Without it the items come from
@@ -196,33 +197,33 @@ def counts(
     text = TextFormat.parse(
         line_breaks=line_breaks, delimiter=delimiter, encoding=encoding, names=names
     )
-    for name, value in (("item", item), ("user", user)):
+    for name, value in (("item", item), ("person", person)):
         if value is not None and not isinstance(value, str):
             raise ParameterError(f"{name}={shown(value)} is not the name of a column; give a text")
-    if max_items_per_user is not None:
-        check_count(max_items_per_user=max_items_per_user)
-        max_items_per_user = int(max_items_per_user)
+    if max_items is not None:
+        check_count(max_items=max_items)
+        max_items = int(max_items)
     if parts is not None:
         check_count(parts=parts)
-    if user is None and max_items_per_user not in (None, 1):
+    if person is None and max_items not in (None, 1):
         raise ParameterError(
-            f"max_items_per_user={max_items_per_user} needs user=: without it every row is a "
+            f"max_items={max_items} needs person=: without it every row is a "
             "person of its own, with one item"
         )
-    check_unit(unit, user)
+    check_unit(unit, person)
     one_of(KEEP, keep=keep)
-    who = ROW if user is None else at_most(user, max_items_per_user, item)
+    who = ROW if person is None else at_most(person, max_items, item)
     utility = Utility.declare(1, monotone=True, relation=relation)
     public, listed = (None, None) if items is None else public_list(items)
-    used = [item] if user is None else [item, user]
+    used = [item] if person is None else [item, person]
     engine = engine_for(source, memory, used, text)
     salt = salt_of_run(salt)
     key = os.urandom(16).hex() if salt is None else hashlib.blake2b(str(salt).encode()).hexdigest()
-    query = CountQuery(item, user, max_items_per_user, key, listed)
-    bound = 1 if user is None else max_items_per_user
+    query = CountQuery(item, person, max_items, key, listed)
+    bound = 1 if person is None else max_items
     people = None
-    if user is not None and max_items_per_user is not None:
-        people = BoundedPeople.of_items(engine, item, user, max_items_per_user, listed)
+    if person is not None and max_items is not None:
+        people = BoundedPeople.of_items(engine, item, person, max_items, listed)
     totals = None
     if keep != "engine":
         # the labels of a public list are in memory anyway
@@ -243,7 +244,7 @@ def counts(
     return SealedCounts(Sealed(values, "counts"), private, utility, bound, who, people)
 
 
-def check_unit(unit: str | None, user: str | None, option: str = "user") -> None:
+def check_unit(unit: str | None, person: str | None, option: str = "person") -> None:
     """Refuse a unit that is unknown, or two of them."""
     if unit is None:
         return
@@ -252,8 +253,10 @@ def check_unit(unit: str | None, user: str | None, option: str = "user") -> None
             f"unit={shown(unit)} is unknown; unit='row' protects one row, and {option}= names the "
             "column of those who are protected with all their rows"
         )
-    if user is not None:
-        raise ParameterError(f"unit='row' and {option}={shown(user)} contradict; give one of them")
+    if person is not None:
+        raise ParameterError(
+            f"unit='row' and {option}={shown(person)} contradict; give one of them"
+        )
 
 
 def private_counts(

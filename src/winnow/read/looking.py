@@ -27,7 +27,7 @@ MARK = "chosen by looking at the private data"
 ALTERNATIVE = (
     f"What is {MARK} is outside every guarantee, and every receipt will say so. Instead: take it "
     "from the questionnaire or common sense; or spend budget on the values that many people have, "
-    "with wn.tabulate(wn.counts(FILE, item=COLUMN, user=...), epsilon=..., delta=...)."
+    "with wn.tabulate(wn.counts(FILE, item=COLUMN, person=...), epsilon=..., delta=...)."
 )
 _MOST_VALUES = 50
 _FEW = 12

@@ -81,13 +81,13 @@ class BoundedPeople:
 
     @classmethod
     def of_items(
-        cls, engine: Engine, item: str, user: str, most: int, items: tuple[str, ...] | None
+        cls, engine: Engine, item: str, person: str, most: int, items: tuple[str, ...] | None
     ) -> BoundedPeople:
         """People with items, of a public list where there is one."""
         from winnow.read.engines.people_query import PeopleQuery
 
-        bound = PersonBound(user, item, most)
-        query = PeopleQuery(item, user, None, "", items, looked_at=bound.looked_at)
+        bound = PersonBound(person, item, most)
+        query = PeopleQuery(item, person, None, "", items, looked_at=bound.looked_at)
         return cls(bound, Sealed(PeopleOfSource(engine, query), "people"))
 
     def made_up(self) -> BoundedPeople:

@@ -171,7 +171,7 @@ def read_table(
     columns: Sequence[str] | None = None,
     person: str | None = None,
     unit: str | None = None,
-    max_rows_per_person: int = 1,
+    max_rows: int = 1,
     relation: str | Relation = Relation.SUBSTITUTION,
     line_breaks: bool = False,
     delimiter: str | None = None,
@@ -195,7 +195,7 @@ def read_table(
     not taken for a number, nor true for 1.
 
     The privacy unit is one row (``unit="row"`` says so too), which is one person only where nobody
-    has two; or, with ``person`` naming a column, one person with at most ``max_rows_per_person``
+    has two; or, with ``person`` naming a column, one person with at most ``max_rows``
     rows: of somebody with more a uniform sample is kept, chosen by a keyed hash of the person's own
     rows (``salt``: fresh and secret by default). Rows without a person are left out too. One line
     of a text file is one row, as for ``winnow.counts``; ``line_breaks=True`` says that fields
@@ -228,22 +228,21 @@ def read_table(
         declared = declared.subset(columns)
     if person is not None and not isinstance(person, str):
         raise ParameterError(f"person={shown(person)} is not the name of a column; give a text")
-    check_count(max_rows_per_person=max_rows_per_person)
-    if person is None and max_rows_per_person != 1:
+    check_count(max_rows=max_rows)
+    if person is None and max_rows != 1:
         raise ParameterError(
-            f"max_rows_per_person={max_rows_per_person} needs person=: without it every row is a "
-            "person of its own"
+            f"max_rows={max_rows} needs person=: without it every row is a person of its own"
         )
     check_unit(unit, person, "person")
-    who = ROW if person is None else at_most(person, int(max_rows_per_person), "row")
+    who = ROW if person is None else at_most(person, int(max_rows), "row")
     who = replace(who, notes=declared.notes)
     related = Relation.parse(relation)
     salt = salt_of_run(salt)
     key = os.urandom(16).hex() if salt is None else hashlib.blake2b(str(salt).encode()).hexdigest()
-    query = HistogramQuery(declared.columns, person, int(max_rows_per_person), key)
+    query = HistogramQuery(declared.columns, person, int(max_rows), key)
 
     drops = any(column.drop for column in declared.columns)
-    check_dropping(drops, related, int(max_rows_per_person))
+    check_dropping(drops, related, int(max_rows))
     used = [*declared.names, *([] if person is None else [person])]
 
     one_of(KEEP_TABLES, keep=keep)
@@ -260,11 +259,11 @@ def read_table(
         return SealedTable(
             declared,
             Sealed(kept, "rows"),
-            int(max_rows_per_person),
+            int(max_rows),
             related,
             who,
             drops,
-            _bounded(seen, person, int(max_rows_per_person)),
+            _bounded(seen, person, int(max_rows)),
         )
     with refusing("the source cannot be read", memory=memory):
         seen = engine_for(source, memory, used, text)
@@ -275,7 +274,7 @@ def read_table(
             kept = np.logical_and.reduce([held >= 0 for held in codes])
             codes, weights = tuple(held[kept] for held in codes), weights[kept]
         rows = group(codes, weights, declared.shape)
-    most = int(max_rows_per_person)
+    most = int(max_rows)
     people = _bounded(seen, person, most)
     return SealedTable(declared, Sealed(rows, "rows"), most, related, who, drops, people)
 

@@ -184,7 +184,7 @@ def read_data(declared: Declaration, home: Path, salt: str) -> Data:
                 source,
                 schema=home / schema if isinstance(schema, str) else schema,
                 person=declared.person,
-                max_rows_per_person=declared.max_per_person,
+                max_rows=declared.max_per_person,
                 relation=relation,
                 salt=salt,
             )
@@ -193,8 +193,8 @@ def read_data(declared: Declaration, home: Path, salt: str) -> Data:
             return counts(
                 source,
                 item=declared.item,
-                user=declared.person,
-                max_items_per_user=None if declared.person is None else declared.max_per_person,
+                person=declared.person,
+                max_items=None if declared.person is None else declared.max_per_person,
                 items=public,
                 relation=relation,
                 salt=salt,
@@ -203,8 +203,8 @@ def read_data(declared: Declaration, home: Path, salt: str) -> Data:
             return read_baskets(
                 source,
                 unit="basket" if declared.person is None else None,
-                user=declared.person,
-                max_baskets_per_user=None if declared.person is None else declared.max_per_person,
+                person=declared.person,
+                max_baskets=None if declared.person is None else declared.max_per_person,
                 basket=declared.basket,
                 item=declared.item,
                 items=public,

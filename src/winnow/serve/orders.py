@@ -238,7 +238,7 @@ def chosen_of(
     """The mechanism that the verb takes for an order at this epsilon, from public numbers."""
     public, most, listed = True, None, counted
     if isinstance(counted, SealedCounts):
-        public, most = counted.domain_known, counted.max_items_per_user
+        public, most = counted.domain_known, counted.max_items
         listed = counted.to_scores() if public else counted
     size = listed.size if isinstance(listed, SealedScores) else None
     return chosen(

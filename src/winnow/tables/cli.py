@@ -127,7 +127,7 @@ def tabulate(
     seed: SeedOption = None,
     person: PersonOption = None,
     one_row: OneRowOption = False,
-    max_rows_per_person: MaxRowsPerPersonOption = 1,
+    max_rows: MaxRowsPerPersonOption = 1,
     relation: Annotated[Relation | None, relation_of_people(TABLE, Relation.SUBSTITUTION)] = None,
     rows: Annotated[
         int | None,
@@ -160,7 +160,7 @@ def tabulate(
     from winnow.topk.beside import rest_of
 
     check_unit_said(person, one_row, "--person")
-    check_cut(with_cut, person is not None, "--person and --max-rows-per-person")
+    check_cut(with_cut, person is not None, "--person and --max-rows")
     read = [*named_by(table), schema]
     check_targets(read, out, plot)
     if report is not None:
@@ -170,11 +170,11 @@ def tabulate(
         refuse_overwriting(read, "--out", receipt_path(out))
     declared, asked, summed = _asked(schema, columns, by, workload, values)
     relation, budget = record.account(relation, Relation.SUBSTITUTION)
-    known = relation is Relation.SUBSTITUTION and max_rows_per_person == 1 and rows is None
+    known = relation is Relation.SUBSTITUTION and max_rows == 1 and rows is None
     planned = tables_settings(
         TableRequest(
             declared, asked, rest_of(with_cut, epsilon) or epsilon, delta, summed, str(objective),
-            relation, max_rows_per_person, 1 if known else None, rows,
+            relation, max_rows, 1 if known else None, rows,
         )
     )  # fmt: skip
     printed = out is None and report is None and not json
@@ -188,7 +188,7 @@ def tabulate(
             table,
             schema=declared,
             person=person,
-            max_rows_per_person=max_rows_per_person,
+            max_rows=max_rows,
             relation=relation,
             **text.said(),
             salt=None if seed is None else f"seed {seed}",  # repeatable, too
@@ -206,7 +206,7 @@ def tabulate(
     with saved_then_shown(released, json, show, "the tables are released and printed"):
         written += _write(released, out, plot)
         if report is not None:
-            written.append(("report", _write_report(released, report, table, max_rows_per_person)))
+            written.append(("report", _write_report(released, report, table, max_rows)))
 
 
 def _asked(
@@ -335,7 +335,7 @@ def plan(
             rich_help_panel=ASKED,
         ),
     ] = None,
-    max_rows_per_person: AssumedRowsPerPersonOption = 1,
+    max_rows: AssumedRowsPerPersonOption = 1,
     relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
     objective: ObjectiveOption = Objective.BALANCED,
     json: JsonOption = False,
@@ -353,7 +353,7 @@ def plan(
     declared, asked, summed = _asked(schema, columns, by, workload, values)
     planned = plans.tabulate(
         declared, asked, epsilon=epsilon, delta=delta, error=error, values=summed,
-        objective=str(objective), rows_per_person=max_rows_per_person, relation=relation,
+        objective=str(objective), rows_per_person=max_rows, relation=relation,
     )  # fmt: skip
     document = planned.to_dict()
     if json:

@@ -48,10 +48,10 @@ def tabulate_keys(
     are released, which costs the delta; that a key passed is a reason to expect its noise to be
     positive, so counts near the threshold are too high in the mean.
     """
-    most = counts.max_items_per_user
+    most = counts.max_items
     if most is None:
         raise ParameterError(
-            "the noise needs a bound on the items of one person; count with max_items_per_user="
+            "the noise needs a bound on the items of one person; count with max_items="
         )
     if relation is not None and Relation.parse(relation) is not counts.utility.relation:
         raise ParameterError(

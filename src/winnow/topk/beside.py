@@ -52,8 +52,8 @@ def cut_beside(with_cut: Real, epsilon: Real, bounded: BoundedPeople | None) -> 
     if bounded is None:
         raise ParameterError(
             "with_cut= estimates what a bound on the rows or items of a person left out, and here "
-            "is none: read with person= and max_rows_per_person=, or count with user= and "
-            "max_items_per_user="
+            "is none: read with person= and max_rows=, or count with person= and "
+            "max_items="
         )
     return Beside(MeasureCut(exact("epsilon", epsilon) - rest, bounded.bound), rest, bounded.people)
 

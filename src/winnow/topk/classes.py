@@ -121,7 +121,7 @@ def _growth(options: RankedOptions) -> int:
     if growth is None:
         raise ParameterError(
             "choosing needs a bound on the candidates of one person: read baskets with max_items=, "
-            "or declare growth= (winnow.top_k: max_items_per_user=)"
+            "or declare growth= (winnow.top_k: max_items=)"
         )
     if options.moved is not None and growth < options.moved:
         raise ParameterError(

@@ -89,7 +89,7 @@ class UnknownDomain(ABC):
     epsilon: Real
     delta: Real
     k: int
-    max_items_per_user: int | None = None
+    max_items: int | None = None
     with_counts: bool = False
 
     def __post_init__(self) -> None:
@@ -98,8 +98,8 @@ class UnknownDomain(ABC):
         if exact("delta", self.delta) < Fraction(1, 10**100):
             raise ParameterError(f"delta={self.delta} is below 1e-100; give a delta like 1e-9")
         set_counts(self, k="k")
-        if self.max_items_per_user is not None:
-            set_counts(self, max_items_per_user="max_items_per_user")
+        if self.max_items is not None:
+            set_counts(self, max_items="max_items")
 
     @property
     @abstractmethod

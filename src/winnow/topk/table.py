@@ -49,7 +49,7 @@ class TopKOptions:
     gamma: Real | None = None
     rounded: bool = False
     reach: int | None = None
-    max_items_per_user: int | None = None
+    max_items: int | None = None
     with_counts: bool = False
     accountant: str = "best"
 
@@ -64,7 +64,7 @@ class TopKOptions:
 
     def asked(self, epsilon: Real, delta: Real, k: int) -> dict[str, Any]:
         """All that a mechanism may be built from."""
-        one_item = self.max_items_per_user == 1 and not self.rounded
+        one_item = self.max_items == 1 and not self.rounded
         usual = Fraction(1, 2) if self.rounded or one_item else GAMMA
         return {
             **vars(self),
@@ -134,14 +134,14 @@ def chosen(
     gamma: Real | None,
     rounded: bool,
     reach: int | None,
-    max_items_per_user: int | None,
+    max_items: int | None,
     with_counts: bool,
     accountant: str,
     utility: Utility,
     items: int | None,
 ) -> Choice:
     """``choose`` by its parameters, all of them public."""
-    options = TopKOptions(noise, gamma, rounded, reach, max_items_per_user, with_counts, accountant)
+    options = TopKOptions(noise, gamma, rounded, reach, max_items, with_counts, accountant)
     return choose(
         mechanism, epsilon=epsilon, delta=delta, k=k, ordered=ordered, options=options,
         public=public, facts=Facts(utility, items),
@@ -201,17 +201,17 @@ def top_k_named(
     total = exact("epsilon", epsilon)
     chosen: Selection
     if "with_counts" in row.takes:  # it has noisy counts at hand
-        if options.max_items_per_user is None:
+        if options.max_items is None:
             raise ParameterError(
                 f"{mechanism} adds noise for all items of a person at once and needs "
-                "max_items_per_user=; count with that bound, or use joint"
+                "max_items=; count with that bound, or use joint"
             )
         chosen = row.build(options.asked(total, delta, k))
         return chosen
     share = total / 2 if options.with_counts else total
     chosen = row.build(options.asked(share, delta, k))
     if options.with_counts:
-        return WithCounts(chosen, total / 2, k, options.max_items_per_user)
+        return WithCounts(chosen, total / 2, k, options.max_items)
     return chosen
 
 
@@ -254,7 +254,7 @@ def _noises(
     from winnow.topk.choice import PlannedNoise
     from winnow.topk.mechanisms.canonical import Canonical
 
-    utility, most = facts.utility, options.max_items_per_user
+    utility, most = facts.utility, options.max_items
     person, half_width = float(utility.one_sided), float(utility.half_width)
     share = exact("epsilon", epsilon) / (2 if options.with_counts else 1)
     each = float(share) * person
@@ -303,7 +303,7 @@ def _automatic(
     noises = _noises(k, epsilon, delta, ordered, options, facts)
     unit = max(1.0, 1.0 / float(epsilon))
     word = least(noises, facts.items, k, unit, ordered=ordered is not False)
-    items = counted(options.max_items_per_user or 0, "item")
+    items = counted(options.max_items or 0, "item")
     if k == 1 and word == "peel-permute-and-flip":
         return word, "one item: permute-and-flip is never worse than the exponential mechanism"
     way = {
@@ -320,12 +320,12 @@ def _automatic(
 
 def _private(options: TopKOptions) -> tuple[str, str]:
     """The choice where labels are private."""
-    most = options.max_items_per_user
+    most = options.max_items
     if most is not None:
         return "stability", f"labels are private; at most {counted(most, 'item')} per person"
     if options.with_counts:
         raise ParameterError(
             "noisy counts of private labels need a bound on the items of a person; count with "
-            "max_items_per_user="
+            "max_items="
         )
     return "limited-domain", "labels are private and the items of a person are not bounded"

@@ -45,7 +45,7 @@ def top_k(
     reach: int | None = None,
     with_counts: bool = False,
     with_cut: Real = 0.0,
-    max_items_per_user: int | None = None,
+    max_items: int | None = None,
     sensitivity: Real | tuple[Real, Real] = 1,
     monotone: bool = True,
     relation: str | Relation | None = None,
@@ -69,7 +69,7 @@ def top_k(
 
     ``mechanism``: "joint" (a list in order), "canonical" (a set; ``gamma``, ``noise``,
     ``rounded``), "oneshot" (a set; ``noise``), "peel-permute-and-flip", "peel-gumbel" (needs
-    delta), "gamma", "laplace" (noise on every count, needs ``max_items_per_user``), "gaussian"
+    delta), "gamma", "laplace" (noise on every count, needs ``max_items``), "gaussian"
     (the same, needs delta), "oneshot-approximate" (small epsilon, needs delta); where the items
     came from the data and are private, "limited-domain" or "stability", which need delta and may
     release fewer than k. "auto" chooses by epsilon, k, delta, ``ordered`` and the items per
@@ -78,12 +78,12 @@ def top_k(
     Of classes, "joint", "canonical", "canonical-adaptive" (as many as stand out, at most k) and
     "limited-domain" take k at once, and "exponential",
     "permute-and-flip", "noisy-max", "large-margin", "distance-to-instability" and "choosing" one
-    after another; ``max_items_per_user`` is then the most candidates that one person has.
+    after another; ``max_items`` is then the most candidates that one person has.
 
     ``with_counts=True`` releases noisy counts of the winners too, as pairs: at no cost with
     "laplace", "gaussian" and "stability", for half of epsilon with the others.
 
-    ``with_cut`` (0.05, say) is a share of epsilon for an estimate of what ``max_items_per_user``
+    ``with_cut`` (0.05, say) is a share of epsilon for an estimate of what ``max_items``
     of ``winnow.counts`` left out: ``released.cut`` says how many people had more items, and how
     many of theirs were not counted.
     """
@@ -112,7 +112,7 @@ def top_k(
             ordered=ordered,
             options=RankedOptions(
                 reach=reach,
-                moved=max_items_per_user,
+                moved=max_items,
                 gamma=gamma,
                 noise=noise,
                 accountant=rounds_accountant(budget),
@@ -122,13 +122,12 @@ def top_k(
         plan = plan_of(FromClasses(selection), counts.relation, reason=reason)
         return plan.run(counts, budget=budget, seed=seed)
     if isinstance(counts, SealedCounts):
-        bound = counts.max_items_per_user
-        if max_items_per_user is not None and max_items_per_user != bound:
+        bound = counts.max_items
+        if max_items is not None and max_items != bound:
             raise ParameterError(
-                f"max_items_per_user={max_items_per_user} was not used when counting; give it "
-                "to counts(...)"
+                f"max_items={max_items} was not used when counting; give it to counts(...)"
             )
-        max_items_per_user = bound
+        max_items = bound
         if counts.domain_known:
             sealed = counts.to_scores()
     if isinstance(sealed, SealedCounts):
@@ -146,7 +145,7 @@ def top_k(
             values, names = read_scores_of(sealed, **columns)
             if names is None:
                 raise ParameterError("labels='private' needs counts with labels; give a dict")
-            sealed = private_counts(names, values, utility, max_items_per_user)
+            sealed = private_counts(names, values, utility, max_items)
         else:
             # they are released from before this call returns, so that no copy is needed
             given = None if word else labels
@@ -157,7 +156,7 @@ def top_k(
     own = epsilon if beside is None else beside.rest
     choice = chosen(
         mechanism, own, delta, k, ordered, not isinstance(sealed, SealedCounts), noise, gamma,
-        rounded, reach, max_items_per_user, with_counts, rounds_accountant(budget),
+        rounded, reach, max_items, with_counts, rounds_accountant(budget),
         sealed.utility, sealed.size if isinstance(sealed, SealedScores) else None,
     )  # fmt: skip
     plan = choice.plan(sealed.relation)

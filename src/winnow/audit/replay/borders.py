@@ -115,7 +115,7 @@ def _log(**options: Any) -> Call:
     def call(people: People, place: ReplayPlace) -> Any:
         text = text_of(("user", "item"), events_of(people))
         source = place.write("data.csv", text.replace("user", '"user"', 1))
-        found = counts(source, item="item", user="user", max_items_per_user=2,
+        found = counts(source, item="item", person="user", max_items=2,
                        salt=f"{place.seed}", **options)  # fmt: skip
         sized: dict[str, Any] = {} if found.domain_known else {"delta": 0.2}
         return top_k(found, k=2, epsilon=2.0, seed=place.seed, with_counts=True, **sized)

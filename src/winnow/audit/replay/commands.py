@@ -157,13 +157,13 @@ def _texts(held: dict[str, int]) -> Any:
 
 def _log(people: People, place: ReplayPlace) -> Any:
     file = place.write("log.csv", text_of(("user", "item"), events_of(people)))
-    words = ("topk", file, "--item", "item", "--user", "user", "-k", 2, "--max-items-per-user", 2)
+    words = ("topk", file, "--item", "item", "--person", "user", "-k", 2, "--max-items", 2)
     return _both(place, *words, "--epsilon", 3, "--delta", 0.2, "--counts")
 
 
 def _cut(people: People, place: ReplayPlace) -> Any:
     file = place.write("log.csv", text_of(("user", "item"), events_of(people)))
-    words = ("topk", file, "--item", "item", "--user", "user", "-k", 2, "--max-items-per-user", 1)
+    words = ("topk", file, "--item", "item", "--person", "user", "-k", 2, "--max-items", 1)
     return _both(place, *words, "--epsilon", 9, "--delta", 0.2, "--with-cut", 0.5)
 
 

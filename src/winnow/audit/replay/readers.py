@@ -123,8 +123,8 @@ def _logs() -> Iterator[Replay]:
 def _counting(kind: str, relation: Relation, *, public: bool) -> Any:
     def call(people: People, place: ReplayPlace) -> Any:
         found = counts(
-            _source(kind, place, ("user", "item"), events_of(people)), item="item", user="user",
-            max_items_per_user=2, items=["a", "b", "c"] if public else None, relation=relation,
+            _source(kind, place, ("user", "item"), events_of(people)), item="item", person="user",
+            max_items=2, items=["a", "b", "c"] if public else None, relation=relation,
             salt=f"{place.seed}",
         )  # fmt: skip
         sized: dict[str, Any] = {} if public else {"delta": 0.2}
@@ -146,7 +146,7 @@ def _tables() -> Iterator[Replay]:
         ages = ("30", "60")  # two rows each, one too many
         rows = [(str(i), sex, age) for i, (sex, _) in enumerate(people) for age in ages]
         source = place.write("data.csv", text_of(("who", "sex", "age"), rows))
-        return _read(source, _SCHEMA, place, person="who", max_rows_per_person=1,
+        return _read(source, _SCHEMA, place, person="who", max_rows=1,
                      relation=Relation.ADD_REMOVE)  # fmt: skip
 
     yield Replay("read_table", "csv, people at their limit", owned, RECORDS, groups=_SLOW)
@@ -189,7 +189,7 @@ def _transactions() -> Iterator[Replay]:
             for order, item in enumerate(held)
         ]
         source = place.write("data.csv", text_of(("user", "order", "product"), rows))
-        return _mined(source, place, unit="user", user="user", max_baskets_per_user=2,
+        return _mined(source, place, unit="person", person="user", max_baskets=2,
                       layout="pairs", basket="order", item="product")  # fmt: skip
 
     def indicators(people: People, place: ReplayPlace) -> Any:

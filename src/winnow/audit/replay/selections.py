@@ -140,7 +140,7 @@ def _top_k() -> Iterator[Replay]:
         options: dict[str, Any] = {"mechanism": mechanism, "epsilon": EPSILON, "k": 2}
         options |= {"delta": 0.01} if mechanism in _WITH_DELTA[TOP_K] else {}
         options |= {"epsilon": 0.2} if mechanism == "oneshot-approximate" else {}
-        options |= {"max_items_per_user": 2} if mechanism in NOISY_COUNTS else {}
+        options |= {"max_items": 2} if mechanism in NOISY_COUNTS else {}
         yield _public(options)
         for noise in Law if mechanism in ("canonical", "oneshot") else ():
             yield _public(options | {"noise": str(noise)}, groups=FULL_ONLY)
@@ -198,7 +198,7 @@ def _public(
     relation: Relation = Relation.ADD_REMOVE,
     groups: tuple[int, int] = (1, 6),
 ) -> Replay:
-    family = HOLDERS_OF_TWO if "max_items_per_user" in options else HOLDERS
+    family = HOLDERS_OF_TWO if "max_items" in options else HOLDERS
     return Replay(
         "top_k",
         f"{_variant(options)}, public labels",
@@ -349,7 +349,7 @@ def _classes() -> Iterator[Replay]:
         options |= {"delta": 0.2, "epsilon": 20.0} if row.needs_delta else {}
         options |= {"noise": "logistic"} if mechanism == "lipschitz" else {}
         one = options | ({"growth": 3} if mechanism == "choosing" else {})
-        several = options | {"k": 2, "max_items_per_user": 3}
+        several = options | {"k": 2, "max_items": 3}
         if "k" not in row.takes:
             yield _from_classes(select, one, known=not row.needs_delta)
         yield _from_classes(

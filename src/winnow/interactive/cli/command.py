@@ -89,7 +89,7 @@ def ask(
     columns: ColumnsOption = None,
     person: PersonOption = None,
     one_row: OneRowOption = False,
-    max_rows_per_person: MaxRowsPerPersonOption = 1,
+    max_rows: MaxRowsPerPersonOption = 1,
     salt: Annotated[
         str | None,
         option(
@@ -286,7 +286,7 @@ def ask(
             schema=schema,
             columns=None if columns is None else [c.strip() for c in columns.split(",")],
             person=person,
-            max_rows_per_person=max_rows_per_person,
+            max_rows=max_rows,
             relation=relation,
             **text.said(),
             salt=salt,

@@ -96,7 +96,7 @@ def interactive(
             rich_help_panel=ASKED,
         ),
     ] = 0.05,
-    max_rows_per_person: AssumedRowsPerPersonOption = 1,
+    max_rows: AssumedRowsPerPersonOption = 1,
     relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
     threshold: Annotated[
         float | None,
@@ -151,7 +151,7 @@ def interactive(
             delta=delta,
             max_queries=k,
             beta=beta,
-            rows_per_person=max_rows_per_person,
+            rows_per_person=max_rows,
             relation=relation,
             **{name: value for name, value in sizing.items() if value is not None},
         )

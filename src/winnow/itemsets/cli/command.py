@@ -34,8 +34,8 @@ Examples:
 
 winnow itemsets baskets.csv --size 2 --epsilon 1 --delta 1e-6 --one-basket-per-person
 
-winnow itemsets orders.parquet --basket order --item product --user customer \
---max-baskets-per-user 5 --size 3 --epsilon 1 --delta 1e-6
+winnow itemsets orders.parquet --basket order --item product --person customer \
+--max-baskets 5 --size 3 --epsilon 1 --delta 1e-6
 
 winnow itemsets baskets.dat --size 2 -k 5 --items items.txt --mechanism joint --epsilon 2 \
 --counts --plot pairs.png --one-basket-per-person
@@ -126,10 +126,10 @@ def itemsets(
             "--item", metavar="COLUMN", help="The column of items.", rich_help_panel=_BASKETS
         ),
     ] = None,
-    user: Annotated[
+    person: Annotated[
         str | None,
         typer.Option(
-            "--user",
+            "--person",
             metavar="COLUMN",
             help="The column of people.",
             rich_help_panel=_BASKETS,
@@ -143,12 +143,12 @@ def itemsets(
             rich_help_panel=_BASKETS,
         ),
     ] = False,
-    max_baskets_per_user: Annotated[
+    max_baskets: Annotated[
         int | None,
         typer.Option(
-            "--max-baskets-per-user",
+            "--max-baskets",
             metavar="M",
-            help="Keep at most M baskets of one person; needed with --user.",
+            help="Keep at most M baskets of one person; needed with --person.",
             rich_help_panel=_BASKETS,
         ),
     ] = None,
@@ -240,7 +240,7 @@ def itemsets(
     from winnow.read.baskets import read_baskets
     from winnow.topk.cli.source import read_items
 
-    check_unit_said(user, one_basket, "--user", "basket")
+    check_unit_said(person, one_basket, "--person", "basket")
     with_counts = with_counts or plot is not None or rules is not None
     read = [file, *([] if items is None else [items])]
     check_targets(read, out, plot)
@@ -250,9 +250,9 @@ def itemsets(
     warn_of_other_labels(budget, [file])
     baskets = read_baskets(
         file,
-        unit="basket" if user is None else "user",
-        user=user,
-        max_baskets_per_user=max_baskets_per_user,
+        unit="basket" if person is None else "person",
+        person=person,
+        max_baskets=max_baskets,
         items=None if items is None else read_items(items, line_breaks=text.line_breaks),
         max_items=max_items,
         layout=str(layout),

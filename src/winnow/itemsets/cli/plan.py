@@ -39,8 +39,8 @@ def itemsets(
     max_items: Annotated[
         int | None, option("--max-items", "L", "The most items of a basket.", ASKED)
     ] = None,
-    max_baskets_per_user: Annotated[
-        int, option("--max-baskets-per-user", "B", "The most baskets of one person.", ASKED)
+    max_baskets: Annotated[
+        int, option("--max-baskets", "B", "The most baskets of one person.", ASKED)
     ] = 1,
     with_counts: Annotated[
         bool,
@@ -60,7 +60,7 @@ def itemsets(
         k=k,
         items=items,
         max_items=max_items,
-        max_baskets_per_user=max_baskets_per_user,
+        max_baskets=max_baskets,
         with_counts=with_counts,
         relation=relation,
     )

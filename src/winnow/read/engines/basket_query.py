@@ -34,12 +34,12 @@ class BasketQuery(CountQuery):
     @property
     def roles(self) -> dict[str, str | None]:
         """The columns that are read, by what they name."""
-        return {"item": self.item, "user": self.user, "basket": self.basket}
+        return {"item": self.item, "person": self.person, "basket": self.basket}
 
     @property
     def apart(self) -> str:
         """A basket is counted as a whole, and so are those of a person."""
-        return self.user or self.basket
+        return self.person or self.basket
 
     @property
     def listed_all(self) -> bool:
@@ -68,14 +68,14 @@ class BasketQuery(CountQuery):
         listed: exp.Expression | None,
     ) -> exp.Select:
         """Baskets u and items i, each pair once."""
-        named = {"i": self.item, "b": self.basket, "u": self.user}
+        named = {"i": self.item, "b": self.basket, "u": self.person}
         names = {alias: column(name) for alias, name in named.items() if name is not None}
         kept = [not_null(node) for node in names.values()] + list(filters)
         if listed is not None:
             kept.append(self.among(names["i"], listed))
         texts = [exp.alias_(self.text(node), alias) for alias, node in names.items()]
         pairs = exp.select(*texts).distinct().from_(source).where(*kept)
-        if self.user is None:
+        if self.person is None:
             return exp.select(exp.alias_(exp.column("b"), "u"), "i").from_(pairs.subquery("p"))
         said: exp.Expression = exp.DPipe(this=self.key(""), expression=exp.column("u"))
         for node in (exp.Literal.string("\x1f"), exp.column("b")):

@@ -32,7 +32,7 @@ _UNTYPED = {'"null"', UNKNOWN, "void"}
 def check_columns(types: Mapping[str, str], **roles: str | None) -> None:
     """Refuse columns that are not there, and types whose text differs between engines.
 
-    ``roles`` says which column names what: item=, user= and others.
+    ``roles`` says which column names what: item=, person= and others.
     """
     for role, name in roles.items():
         if name is None:
@@ -44,8 +44,8 @@ def check_columns(types: Mapping[str, str], **roles: str | None) -> None:
                 f"the column {name!r} has the type {plain_type(types[name])}, whose text is not "
                 "the same in every engine; cast it to text or to whole numbers first"
             )
-    if "item" in roles and roles["item"] == roles.get("user"):
-        raise DataError(f"the column {roles['item']!r} cannot be both item and user")
+    if "item" in roles and roles["item"] == roles.get("person"):
+        raise DataError(f"the column {roles['item']!r} cannot be both item and person")
 
 
 def missing_column(
@@ -91,8 +91,8 @@ def typed(query: CountQuery, types: Mapping[str, str]) -> CountQuery:
     """The query for columns of these types, if they may be counted."""
     check_columns(types, **query.roles)
     plain = frozenset(name for name in query.columns if _base(types[name]) in _PLAIN)
-    wide = query.user is not None and _base(types[query.user]) in _WIDE
-    whole = wide or (query.user is not None and is_whole(types, query.user))
+    wide = query.person is not None and _base(types[query.person]) in _WIDE
+    whole = wide or (query.person is not None and is_whole(types, query.person))
     return replace(query, whole=whole, wide=wide, plain=plain)
 
 

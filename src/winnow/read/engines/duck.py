@@ -127,7 +127,7 @@ class DuckTable(Engine):
         if isinstance(query, BasketQuery):
             listed, source = listed_in_one_text(query.items), self._exact_texts(query)
             return query.over(source, *filters, listed=listed)
-        if query.user is None or query.max_items_per_user is None:
+        if query.person is None or query.items_per_person is None:
             listed = listed_in_one_text(query.items)
             return query.over(self.source.copy(), *filters, listed=listed)
         names = own_name("items"), own_name("people")
@@ -148,7 +148,7 @@ class _DuckKept(EngineKept):
     def __init__(self, table: DuckTable, query: CountQuery, parts: int) -> None:
         super().__init__(query, TABLE)
         self._table, self._connection = table, table.connection
-        whole = query.items is not None or (query.user and query.max_items_per_user is not None)
+        whole = query.items is not None or (query.person and query.items_per_person is not None)
         self._parts = 1 if whole else 1 << (parts - 1).bit_length()
         """Items may be counted apart where a person's items do not compete."""
 

@@ -56,7 +56,7 @@ class PackedPairs:
     @property
     def bound(self) -> int:
         """L."""
-        return self.query.max_items_per_user or 1
+        return self.query.items_per_person or 1
 
     @property
     def heap(self) -> int | None:
@@ -85,7 +85,7 @@ class PackedPairs:
 
     def people(self, *filters: exp.Expression) -> exp.Select:
         """The table of people that have texts as names: the text, a number, and a."""
-        name = self.query.user or ""
+        name = self.query.person or ""
         found = exp.select(exp.alias_(self.query.compared(name), "u")).distinct()
         found = found.from_(self.source.copy()).where(not_null(column(name)), *filters)
         texts = exp.select("u", exp.alias_(self.query.named(name, exp.column("u")), "t"))
@@ -104,14 +104,14 @@ class PackedPairs:
 
     def _hashed(self, *filters: exp.Expression) -> exp.Select:
         """The person, a b mod P and the number of the item of every row, with duplicates."""
-        name, items, people = self.query.user or "", self.of_items, self.of_people
+        name, items, people = self.query.person or "", self.of_items, self.of_people
         own = exp.select(
             exp.alias_(self.query.compared(name), "u"),
             exp.alias_(self.query.compared(self.query.item), "i"),
         ).from_(self.source.copy())
         own = own.where(not_null(column(name)), *filters)
         if self.query.whole:
-            person: exp.Expression = self.query.person(exp.column("u", "s"))
+            person: exp.Expression = self.query.person_value(exp.column("u", "s"))
             a = self.query.person_hash(exp.column("u", "s"))
         else:
             person, a = exp.column("person", people), exp.column("a", people)

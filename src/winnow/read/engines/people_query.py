@@ -27,7 +27,7 @@ class PeopleQuery(CountQuery):
     @property
     def roles(self) -> dict[str, str | None]:
         """The columns that are read, by what they name."""
-        return {"person": self.user} if self.by_rows else super().roles
+        return {"person": self.person} if self.by_rows else super().roles
 
     @property
     def listed_all(self) -> bool:
@@ -41,9 +41,9 @@ class PeopleQuery(CountQuery):
         listed: exp.Expression | None = None,
     ) -> exp.Select:
         """The texts of the numbers and how many people have them."""
-        assert self.user is not None
-        kept = [not_null(column(self.user)), *filters]
-        who = exp.alias_(self.compared(self.user), "u")
+        assert self.person is not None
+        kept = [not_null(column(self.person)), *filters]
+        who = exp.alias_(self.compared(self.person), "u")
         if self.by_rows:
             owned = exp.select(who).from_(source).where(*kept)
         else:

@@ -173,7 +173,7 @@ class PartsCounter:
         """Make the table of items, if the query is bounded and its items fit."""
         import duckdb
 
-        if self.query.user is None or self.query.max_items_per_user is None:
+        if self.query.person is None or self.query.items_per_person is None:
             return False
         try:
             run(self.connection, made_table(ITEMS, self.packed.items()))
@@ -192,9 +192,9 @@ class PartsCounter:
             return 1
         allowed = self.bytes * PART_SHARE.at
         if not use_packed or self.packed.heap is None:
-            wide = 4 if self.query.max_items_per_user is not None else 1
+            wide = 4 if self.query.items_per_person is not None else 1
             return max(1, int(rows * _BYTES_PER_PAIR * wide / allowed))
-        people = call("APPROX_COUNT_DISTINCT", column(self.query.user or ""))
+        people = call("APPROX_COUNT_DISTINCT", column(self.query.person or ""))
         asked = exp.select(people).from_(self.source.copy()).sql(dialect="duckdb")
         ((found,),) = run(self.connection, asked)
         each = 120 + 16 * self.packed.heap

@@ -36,8 +36,8 @@ class CountQuery:
     """What to count: public names and settings, and what the engine needs to compare exactly."""
 
     item: str
-    user: str | None
-    max_items_per_user: int | None
+    person: str | None
+    items_per_person: int | None
     salt: str
     items: tuple[str, ...] | None = None
     """The public list of items as texts; others are left out before anything is bounded."""
@@ -59,7 +59,7 @@ class CountQuery:
     @property
     def roles(self) -> dict[str, str | None]:
         """The columns that are read, by what they name."""
-        return {"item": self.item, "user": self.user}
+        return {"item": self.item, "person": self.person}
 
     @property
     def columns(self) -> list[str]:
@@ -69,7 +69,7 @@ class CountQuery:
     @property
     def apart(self) -> str:
         """A column whose values may be counted apart, one after another."""
-        return self.user or self.item
+        return self.person or self.item
 
     @property
     def listed_all(self) -> bool:
@@ -91,20 +91,20 @@ class CountQuery:
         if listed is not None:
             kept.append(self.among(item, listed))
         held = exp.alias_(self.compared(self.item), "i")
-        if self.user is None:  # every row is a person of its own
+        if self.person is None:  # every row is a person of its own
             return self._named(_grouped(exp.select(held).from_(source).where(*kept)))
-        user = column(self.user)
-        kept.insert(0, not_null(user))
-        if self.max_items_per_user is None:
-            who = exp.alias_(self.compared(self.user), "u")
+        person = column(self.person)
+        kept.insert(0, not_null(person))
+        if self.items_per_person is None:
+            who = exp.alias_(self.compared(self.person), "u")
             pairs = exp.select(who, held).distinct().from_(source).where(*kept)
             return self._named(_grouped(pairs))
-        texts = exp.alias_(self.person(user), "u"), exp.alias_(self.text(item), "i")
+        texts = exp.alias_(self.person_value(person), "u"), exp.alias_(self.text(item), "i")
         pairs = exp.select(*texts).distinct().from_(source).where(*kept)
         rank = ranked(exp.RowNumber(), self.pair_hash(), exp.column("i"))
         placed = exp.select("i", exp.alias_(rank, "n")).from_(pairs.subquery("p"))
         few = exp.select("i").from_(placed.subquery("r"))
-        return _grouped(few.where(exp.column("n") <= self.max_items_per_user))
+        return _grouped(few.where(exp.column("n") <= self.items_per_person))
 
     def compared(self, name: str) -> exp.Expression:
         """A column as its values are compared: as they are, as bytes, or as texts."""
@@ -132,7 +132,7 @@ class CountQuery:
         text = exp.alias_(self.named(self.item, exp.column("i")), "i")
         return exp.select(text, "n").from_(counts.subquery("g"))
 
-    def person(self, node: exp.Expression) -> exp.Expression:
+    def person_value(self, node: exp.Expression) -> exp.Expression:
         """A person: a whole number, or a text compared by its bytes."""
         if self.wide:
             return node.copy()
@@ -156,7 +156,7 @@ class CountQuery:
         if not self.whole:
             return self.digits("u", person, PERSON_DIGITS)
         factor, shift = self.person_key()
-        residue = _mod(self.person(person), PERSON_PRIME)
+        residue = _mod(self.person_value(person), PERSON_PRIME)
         if self.wide:
             residue = exp.cast(residue, "BIGINT")
         scaled = exp.Mul(this=residue, expression=exp.Literal.number(factor))

@@ -46,7 +46,7 @@ winnow release people.csv --schema schema.json --workload marginals:3 --epsilon 
 --out synthetic.parquet --report report.html --one-row-per-person
 
 winnow release visits.parquet --schema schema.json --workload marginals:2+ranges:age \
---columns age,town,sex --person id --max-rows-per-person 3 --epsilon 1 --delta 1e-6 \
+--columns age,town,sex --person id --max-rows 3 --epsilon 1 --delta 1e-6 \
 --answers answers.csv
 
 winnow plan release --schema schema.json --workload marginals:3 -n 30000 --epsilon 1 --delta 1e-6
@@ -140,7 +140,7 @@ def release(
     columns: ColumnsOption = None,
     person: PersonOption = None,
     one_row: OneRowOption = False,
-    max_rows_per_person: MaxRowsPerPersonOption = 1,
+    max_rows: MaxRowsPerPersonOption = 1,
     relation: Annotated[Relation | None, relation_of_people(TABLE, Relation.SUBSTITUTION)] = None,
     rows: Annotated[
         int | None,
@@ -314,7 +314,7 @@ def release(
         delta=delta,
         columns=columns,
         person=person,
-        max_rows_per_person=max_rows_per_person,
+        max_rows=max_rows,
         relation=relation,
         rows=rows,
         method=str(method),

@@ -62,7 +62,7 @@ def release(
             rich_help_panel=ASKED,
         ),
     ] = None,
-    max_rows_per_person: AssumedRowsPerPersonOption = 1,
+    max_rows: AssumedRowsPerPersonOption = 1,
     relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
     method: MethodOption = ReleaseMethod.AUTO,
     json: JsonOption = False,
@@ -93,7 +93,7 @@ def release(
         delta=delta,
         error=error,
         method=str(method),
-        rows_per_person=max_rows_per_person,
+        rows_per_person=max_rows,
         relation=relation,
     )
     document = planned.to_dict()

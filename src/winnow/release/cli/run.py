@@ -119,7 +119,7 @@ class ReleaseOrder:
     delta: float
     columns: str | None = None
     person: str | None = None
-    max_rows_per_person: int = 1
+    max_rows: int = 1
     relation: Relation = Relation.SUBSTITUTION
     rows: int | None = None
     method: str = "auto"
@@ -155,7 +155,7 @@ class ReleaseOrder:
             epsilon=self.epsilon,
             delta=self.delta,
             relation=self.relation,
-            rows_per_person=self.max_rows_per_person,
+            rows_per_person=self.max_rows,
             rows=self.rows,
             rounds=self.rounds,
             measurement=self.measurement,
@@ -168,7 +168,7 @@ class ReleaseOrder:
             accountant=self._sizing(budget),
             memory=self.memory,
         )
-        known = self.relation.size_is_public and self.max_rows_per_person == 1
+        known = self.relation.size_is_public and self.max_rows == 1
         assumed = 1 if known and self.rows is None else None
         if self.method == "adaptive":
             refused = [name for name in self._of_mwem() if name in _OF_QUERIES]
@@ -210,7 +210,7 @@ class ReleaseOrder:
             self.epsilon,
             self.delta,
             self.relation,
-            self.max_rows_per_person,
+            self.max_rows,
             total,
             request.accountant,
             self.memory,
@@ -236,7 +236,7 @@ class ReleaseOrder:
             self.table,
             schema=request.schema,
             person=self.person,
-            max_rows_per_person=self.max_rows_per_person,
+            max_rows=self.max_rows,
             relation=self.relation,
             **self.text.said(),
             memory=self.memory,

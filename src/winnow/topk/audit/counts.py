@@ -174,16 +174,16 @@ class Counted:
         """Its exact output distribution."""
         inner = self.inner
         if isinstance(inner, GaussianCounts):
-            deviation, most = inner.deviation(utility), inner.max_items_per_user
+            deviation, most = inner.deviation(utility), inner.max_items
             found = NoisyCountsModel(deviation, inner.k, most, self.cells, gaussian=True)
             return RandomTies(found, inner.k)
         assert isinstance(inner, NoisyCounts | WithCounts)
         scale = float(inner.scale(utility))
         if isinstance(inner, NoisyCounts):
-            found = NoisyCountsModel(scale, inner.k, inner.max_items_per_user, self.cells)
+            found = NoisyCountsModel(scale, inner.k, inner.max_items, self.cells)
             return RandomTies(found, inner.k)
         selection = model_of(inner.selection, utility)
-        return ListThenCountsModel(selection, scale, inner.k, inner.max_items_per_user, self.cells)
+        return ListThenCountsModel(selection, scale, inner.k, inner.max_items, self.cells)
 
 
 class BrokenHalfNoise(NoisyCounts):
@@ -199,7 +199,7 @@ class BrokenOwnDeviation(GaussianCounts):
 
     def variance(self, utility: Utility) -> int:
         """Of noise that is right for the other law."""
-        moved = utility.relation.people * self.max_items_per_user * utility.one_sided**2
+        moved = utility.relation.people * self.max_items * utility.one_sided**2
         return max(1, round(moved / exact("epsilon", self.epsilon) ** 2))
 
 
@@ -211,7 +211,7 @@ class BrokenFreeCounts(WithCounts):
         selection: Any = self.selection
         halved = replace(selection, epsilon=exact("epsilon", selection.epsilon) / 2)
         half = exact("epsilon", self.epsilon) / 2
-        return WithCounts(halved, half, self.k, self.max_items_per_user).promise(relation)
+        return WithCounts(halved, half, self.k, self.max_items).promise(relation)
 
 
 class CountedAtOnce(Counted):

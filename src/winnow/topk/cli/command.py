@@ -44,9 +44,9 @@ _OUTPUT = "Output"
 EXAMPLES = """\
 Examples:
 
-winnow topk visits.parquet --item page --user visitor -k 10 --epsilon 1 --delta 1e-6
+winnow topk visits.parquet --item page --person visitor -k 10 --epsilon 1 --delta 1e-6
 
-winnow topk 'logs/*.csv' --item page --user visitor --max-items-per-user 3 \
+winnow topk 'logs/*.csv' --item page --person visitor --max-items 3 \
 --items pages.txt -k 10 --epsilon 1 --counts --plot top.png
 
 winnow topk votes.csv --item city --count votes -k 5 --epsilon 0.5 --out top.csv --labels public
@@ -84,10 +84,10 @@ def topk(
     with_cut: WithCutOption = 0.0,
     seed: SeedOption = None,
     text: TextOptions = PLAIN_TEXT,
-    user: Annotated[
+    person: Annotated[
         str | None,
         option(
-            "--user",
+            "--person",
             "COLUMN",
             "The column that says whose event it is.",
             _COLUMNS,
@@ -101,10 +101,10 @@ def topk(
             rich_help_panel=_COLUMNS,
         ),
     ] = False,
-    max_items_per_user: Annotated[
+    max_items: Annotated[
         int | None,
         option(
-            "--max-items-per-user",
+            "--max-items",
             "L",
             "Count each person for at most L items; with --count: how it was counted.",
             _COLUMNS,
@@ -217,8 +217,8 @@ def topk(
 
     with_counts = with_counts or plot is not None
     relation, budget = record.account(relation, Relation.ADD_REMOVE)
-    bounded = count is None and user is not None and max_items_per_user is not None
-    check_cut(with_cut, bounded, "--user and --max-items-per-user")
+    bounded = count is None and person is not None and max_items is not None
+    check_cut(with_cut, bounded, "--person and --max-items")
     request = TopKRequest(
         k=k,
         epsilon=epsilon,
@@ -231,13 +231,13 @@ def topk(
         rounded=rounded,
         reach=reach,
         with_counts=with_counts,
-        max_items_per_user=1 if count is None and user is None else max_items_per_user,
+        max_items=1 if count is None and person is None else max_items,
         accountant=rounds_accountant(budget),
         relation=relation,
         sensitivity=sensitivity_of(sensitivity),
     )
     check_source(
-        file, count, max_items_per_user, user=user, items=items, memory=memory, header=header,
+        file, count, max_items, person=person, items=items, memory=memory, header=header,
         labels=labels, one_row=one_row, sensitivity=sensitivity,
     )  # fmt: skip
     read = named_by(file)
@@ -271,7 +271,7 @@ def topk(
             }
             if memory is not None:
                 how_to_count["memory"] = memory
-            released = from_log(file, item, user, how_to_count, request, choice, seed, budget)
+            released = from_log(file, item, person, how_to_count, request, choice, seed, budget)
 
     how: dict[str, Any] = {
         "ordered": getattr(choice.mechanism, "ordered", True),

@@ -116,10 +116,10 @@ def topk(
             show_default=False,
         ),
     ] = None,
-    max_items_per_user: Annotated[
+    max_items: Annotated[
         int | None,
         option(
-            "--max-items-per-user",
+            "--max-items",
             "L",
             "How many items one person is counted for at most: for laplace and gaussian.",
             ASKED,
@@ -193,7 +193,7 @@ def topk(
         "mechanism": mechanism,
         "ordered": ordered,
         "noise": None if noise is None else str(noise),
-        "max_items_per_user": max_items_per_user,
+        "max_items": max_items,
         "with_counts": with_counts,
         "relation": relation,
         "confidence": confidence,

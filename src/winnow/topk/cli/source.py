@@ -49,7 +49,7 @@ class TopKRequest:
     rounded: bool = False
     reach: int | None = None
     with_counts: bool = False
-    max_items_per_user: int | None = None
+    max_items: int | None = None
     accountant: str = "best"
     relation: Relation = Relation.ADD_REMOVE
     sensitivity: float | tuple[float, float] = 1
@@ -70,8 +70,8 @@ class TopKRequest:
         count(k=self.k)
         positive(epsilon=self.epsilon)
         delta_range(delta=self.delta)
-        if self.max_items_per_user is not None:
-            count(max_items_per_user=self.max_items_per_user)
+        if self.max_items is not None:
+            count(max_items=self.max_items)
         self._check_words(public)
         return choose(
             self.mechanism,
@@ -84,7 +84,7 @@ class TopKRequest:
                 self.gamma,
                 self.rounded,
                 self.reach,
-                self.max_items_per_user,
+                self.max_items,
                 self.with_counts,
                 self.accountant,
             ),
@@ -118,10 +118,10 @@ class TopKRequest:
                 "occurs can be due to one person; give --delta, for example 1e-6, or a public "
                 "list of the items with --items"
             )
-        if self.with_counts and self.max_items_per_user is None:
+        if self.with_counts and self.max_items is None:
             raise ParameterError(
                 "--counts of private items need a bound on the items of one person; give "
-                "--max-items-per-user"
+                "--max-items"
             )
 
     def margin(self, choice: Choice, confidence: float = 0.95) -> int | None:
@@ -223,7 +223,7 @@ def from_counts(
             f"{file}: at least one count (column {count!r}) is negative or not a whole number; "
             "give counts of people"
         )
-    utility, most = request.utility, request.max_items_per_user
+    utility, most = request.utility, request.max_items
     sealed: SealedCounts | SealedScores
     if isinstance(choice.mechanism, UnknownDomain):
         sealed = private_counts(names, counts, utility, most)
@@ -236,7 +236,7 @@ def from_counts(
 def from_log(
     file: str,
     item: str,
-    user: str | None,
+    person: str | None,
     how_to_count: dict[str, Any],
     request: TopKRequest,
     choice: Choice,
@@ -247,8 +247,8 @@ def from_log(
     counts = winnow.counts(
         file,
         item=item,
-        user=user,
-        max_items_per_user=request.max_items_per_user,
+        person=person,
+        max_items=request.max_items,
         relation=request.relation,
         salt=None if seed is None else f"seed {seed}",  # repeatable, too
         **how_to_count,
@@ -262,9 +262,9 @@ def from_log(
 def check_source(
     file: str,
     count: str | None,
-    max_items_per_user: int | None,
+    max_items: int | None,
     *,
-    user: str | None,
+    person: str | None,
     items: Path | None,
     memory: str | None,
     header: bool,
@@ -274,7 +274,7 @@ def check_source(
 ) -> None:
     """Refuse options that would do nothing for this kind of file, and what is left unsaid."""
     if count is None:
-        check_unit_said(user, one_row, "--user")
+        check_unit_said(person, one_row, "--person")
         if labels is not None:
             raise ParameterError(
                 "--labels is for ready counts, with --count; the items of an event log are private "
@@ -292,9 +292,9 @@ def check_source(
                 "--header is for ready counts, with --count; an event log has a first line of "
                 "names anyway, and messages show only those that you gave"
             )
-        if user is None and max_items_per_user is not None:
+        if person is None and max_items is not None:
             raise ParameterError(
-                "--max-items-per-user needs --user: without it every row is a person of its own, "
+                "--max-items needs --person: without it every row is a person of its own, "
                 "with one item"
             )
         return
@@ -305,7 +305,12 @@ def check_source(
             "with --delta if they were found in the data, since one person can be the reason that "
             "an item is there"
         )
-    said = {"--user": user, "--items": items, "--memory": memory, "--one-row-per-person": one_row}
+    said = {
+        "--person": person,
+        "--items": items,
+        "--memory": memory,
+        "--one-row-per-person": one_row,
+    }
     for option, given in said.items():
         if given:
             raise ParameterError(

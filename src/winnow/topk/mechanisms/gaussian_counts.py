@@ -53,7 +53,7 @@ def calibrated_noise(
 class GaussianCounts(CountsWithNoise):
     """Add discrete Gaussian noise to every count and list the k largest.
 
-    For counts to which one person contributes at most `max_items_per_user` ones, where a delta
+    For counts to which one person contributes at most `max_items` ones, where a delta
     is allowed. The noise grows with sqrt(L), whatever k is; that of Laplace grows with L, that of
     peeling with sqrt(k). The noisy counts of the winners may be released at no further cost.
 
@@ -103,7 +103,7 @@ class GaussianCounts(CountsWithNoise):
 
         Whole counts move by 1 or not at all, so that a smaller sensitivity counts as 1.
         """
-        moved = utility.relation.people * self.max_items_per_user * utility.one_sided**2
+        moved = utility.relation.people * self.max_items * utility.one_sided**2
         return math.ceil(max(Fraction(1), moved) * self._multiplier(utility.relation) ** 2)
 
     def deviation(self, utility: Utility) -> float:

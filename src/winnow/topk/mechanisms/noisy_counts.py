@@ -32,18 +32,18 @@ class CountsWithNoise(Selection):
 
     epsilon: Real
     k: int
-    max_items_per_user: int = 1
+    max_items: int = 1
     with_counts: bool = False
     title: ClassVar[str]
 
     def __post_init__(self) -> None:
         positive(epsilon=self.epsilon)
-        set_counts(self, k="k", max_items_per_user="max_items_per_user")
+        set_counts(self, k="k", max_items="max_items")
 
     @property
     def name(self) -> str:
         """What the receipt calls it."""
-        most = counted(self.max_items_per_user, "item")
+        most = counted(self.max_items, "item")
         return f"{self.title}, k={self.k}, at most {most} per person"
 
     @property
@@ -83,7 +83,7 @@ class CountsWithNoise(Selection):
 class NoisyCounts(CountsWithNoise):
     """Add discrete Laplace noise to every count and list the k largest.
 
-    For counts to which one person contributes at most `max_items_per_user` ones. The noise
+    For counts to which one person contributes at most `max_items` ones. The noise
     has scale L/epsilon, whatever k is, so it wins where people have few items each; and the
     noisy counts of the winners may be released with them at no further cost.
 
@@ -108,7 +108,7 @@ class NoisyCounts(CountsWithNoise):
 
     def scale(self, utility: Utility) -> Fraction:
         """The scale of the noise: l1 sensitivity/epsilon."""
-        moved = utility.relation.people * self.max_items_per_user * utility.one_sided
+        moved = utility.relation.people * self.max_items * utility.one_sided
         return moved / exact("epsilon", self.epsilon)
 
     def check(self, scores: SealedScores) -> None:
@@ -160,14 +160,14 @@ class WithCounts(Selection):
     epsilon: Real
     """For the counts; the selection has its own."""
     k: int
-    max_items_per_user: int | None = None
+    max_items: int | None = None
     title: ClassVar[str] = "with counts"
 
     def __post_init__(self) -> None:
         positive(epsilon=self.epsilon)
         set_counts(self, k="k")
-        if self.max_items_per_user is not None:
-            set_counts(self, max_items_per_user="max_items_per_user")
+        if self.max_items is not None:
+            set_counts(self, max_items="max_items")
 
     @property
     def name(self) -> str:
@@ -192,7 +192,7 @@ class WithCounts(Selection):
 
     def scale(self, utility: Utility) -> Fraction:
         """The scale of the noise: l1 sensitivity of k counts/epsilon."""
-        moved = min(self.k, utility.relation.people * (self.max_items_per_user or self.k))
+        moved = min(self.k, utility.relation.people * (self.max_items or self.k))
         return moved * utility.one_sided / exact("epsilon", self.epsilon)
 
     def check(self, scores: SealedScores) -> None:

@@ -112,8 +112,8 @@ class LimitedDomain(UnknownDomain):
     def lead(self, utility: Utility) -> int:
         """T, rounded up to whole counts."""
         moved = self.reach or 0
-        if self.max_items_per_user is not None:
-            moved = min(moved, utility.relation.people * self.max_items_per_user)
+        if self.max_items is not None:
+            moved = min(moved, utility.relation.people * self.max_items)
         b = float(exact("delta", self.delta)) / (2 * (self.k + 1))
         needed = float(utility.width) * (1 + math.log(moved / b) / float(self._per_round()))
         return math.ceil(needed * (1 + 2.0**-40))
@@ -187,16 +187,16 @@ class StabilityThreshold(UnknownDomain):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.max_items_per_user is None:
+        if self.max_items is None:
             raise ParameterError(
                 "the stability threshold needs a bound on the items of one person; count with "
-                "max_items_per_user=, or use mechanism='limited-domain'"
+                "max_items=, or use mechanism='limited-domain'"
             )
 
     @property
     def name(self) -> str:
         """What the receipt calls it."""
-        items = counted(self.max_items_per_user or 0, "item")
+        items = counted(self.max_items or 0, "item")
         return f"{self.title}, at most {self.k}, {items} per person"
 
     def promise(self, relation: Relation) -> Promise:
@@ -211,14 +211,14 @@ class StabilityThreshold(UnknownDomain):
 
     def scale(self, utility: Utility) -> Fraction:
         """b: the l1 sensitivity over epsilon."""
-        moved = utility.relation.people * (self.max_items_per_user or 1) * utility.one_sided
+        moved = utility.relation.people * (self.max_items or 1) * utility.one_sided
         return moved / exact("epsilon", self.epsilon)
 
     def threshold(self, utility: Utility) -> int:
         """The least noisy count that is released; a count exactly there is."""
         b = float(self.scale(utility))
         q = math.exp(-1 / b)
-        allowed = float(exact("delta", self.delta)) / (self.max_items_per_user or 1)
+        allowed = float(exact("delta", self.delta)) / (self.max_items or 1)
         beyond = b * math.log(1 / ((1 + q) * allowed))
         return 1 + max(0, math.ceil(beyond * (1 + 2.0**-40) + 2.0**-40))
 

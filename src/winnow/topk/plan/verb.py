@@ -63,14 +63,14 @@ class Wishes:
     delta: Real
     gamma: Real | None
     noise: str | Law | None
-    max_items_per_user: int | None
+    max_items: int | None
     with_counts: bool
     lists_only: bool
 
     def options(self, noise: str | Law | None, gamma: Real | None) -> TopKOptions:
         """The options of one mechanism."""
-        most = self.max_items_per_user
-        return TopKOptions(noise, gamma, max_items_per_user=most, with_counts=self.with_counts)
+        most = self.max_items
+        return TopKOptions(noise, gamma, max_items=most, with_counts=self.with_counts)
 
     def one(self, word: str) -> Candidate:
         """The mechanism of this word; wishes that it cannot meet are refused."""
@@ -90,8 +90,8 @@ class Wishes:
             candidates = self._variants(word)
             if row_named(TOP_K, word).needs_delta and exact("delta", self.delta) == 0:
                 skipped[word] = "it needs delta > 0"
-            elif word in NOISY_COUNTS and self.max_items_per_user is None:
-                skipped[word] = "it needs max_items_per_user"
+            elif word in NOISY_COUNTS and self.max_items is None:
+                skipped[word] = "it needs max_items"
             elif word == "oneshot-approximate" and exact("delta", self.delta) * 20 > 1:
                 skipped[word] = "it needs delta up to 0.05"
             elif self.lists_only and not candidates[0].at_any().ordered:
@@ -235,7 +235,7 @@ def top_k(
     ordered: bool | None = None,
     gamma: Real | str | None = None,
     noise: str | Law | None = None,
-    max_items_per_user: int | None = None,
+    max_items: int | None = None,
     with_counts: bool = False,
     sensitivity: Real | tuple[Real, Real] = 1.0,
     monotone: bool = True,
@@ -255,7 +255,7 @@ def top_k(
     ``mechanism="compare"`` puts all mechanisms that apply side by side; a word plans one:
     "joint", "canonical", "oneshot", "peel-permute-and-flip", "peel-gumbel" and
     "oneshot-approximate" (both need ``delta``), "gamma", "laplace" and, with a ``delta``,
-    "gaussian" (both need ``max_items_per_user`` and whole counts). Mechanisms without use for
+    "gaussian" (both need ``max_items`` and whole counts). Mechanisms without use for
     delta stay pure.
 
     For each: the guarantee, whether it gives a list or a set, the exact chance of the true
@@ -301,7 +301,7 @@ def top_k(
     if isinstance(gamma, str) and gamma != "best":
         raise ParameterError(f"gamma={shown(gamma)} is no number; give one from 0 to 1, or 'best'")
     wished = None if isinstance(gamma, str) else gamma
-    wishes = Wishes(int(k), delta, wished, noise, max_items_per_user, with_counts, ordered is True)
+    wishes = Wishes(int(k), delta, wished, noise, max_items, with_counts, ordered is True)
     if isinstance(gamma, str):
         best = _best_gamma(values, utility, wishes, epsilon, target_chance)
         wishes = replace(wishes, gamma=best)
