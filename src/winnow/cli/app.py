@@ -202,6 +202,7 @@ _add(plans, "itemsets", plan_itemsets.itemsets, BEFORE, plan_itemsets.EXAMPLES)
 _add(plans, "learn", learn.plan, BEFORE, learn.PLAN_EXAMPLES)
 _add(plans, "tabulate", tables.plan, BEFORE, tables.PLAN_EXAMPLES)
 _add(plans, "release", plan_release.release, BEFORE, plan_release.EXAMPLES)
+_add(plans, "lp", lp.plan, BEFORE, lp.PLAN_EXAMPLES)
 _add(plans, "interactive", plan_interactive.interactive, BEFORE, plan_interactive.EXAMPLES)
 schemas = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
 app.add_typer(

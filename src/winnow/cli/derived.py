@@ -16,6 +16,8 @@ from typing import Annotated, Any, Generic, TypeVar, get_args, get_origin
 import typer
 
 from winnow.core.options import Field, Methods, Option, options
+from winnow.errors import ParameterError
+from winnow.foreign import instead
 
 T = TypeVar("T")
 _NAMED = re.compile(r"\b([a-z_]+)=(?=[\s,.;:)]|$)")
@@ -67,12 +69,28 @@ def typed(record: type[T], given: dict[str, Any]) -> Typed[T]:
     for field in offered(record):
         value = given.pop(field.name)
         if isinstance(field.option, Methods):
-            own = {each.name: given.pop(each.name) for each, _ in of_methods(field.option)}
+            own = {each.name: _value(each, given.pop(each.name)) for each, _ in of_methods(field.option)}
             value = field.option.build(value, {n: v for n, v in own.items() if v is not None})
         elif field.simple == list[str]:
             value = [] if value is None else [part.strip() for part in value.split(",")]
-        said[field.name] = value
+        said[field.name] = _value(field, value)
     return Typed(record, said)
+
+
+def _value(field: Field, text: Any) -> Any:
+    """What was typed, as the record takes it: LOW,HIGH is a pair of numbers."""
+    if not field.pair or text is None:
+        return text
+    single = float in field.kinds
+    wanted = "a number or two such as 0.25,1" if single else "two numbers such as 0,1"
+    refusal = ParameterError(f"{flag_of(field)} {text!r} is not {wanted}")
+    with instead(refusal, ValueError):
+        numbers = tuple(float(part) for part in text.split(","))
+    if len(numbers) == 1 and single:
+        return numbers[0]
+    if len(numbers) != 2:
+        raise refusal
+    return numbers
 
 
 def offered(record: type[Any]) -> list[Field]:

@@ -72,6 +72,8 @@ class Methods:
     help: str
     of: tuple[type[Method], ...]
     panel: str = "Method"
+    auto: bool = True
+    """Whether Winnow can choose; False where only the user knows, such as who is private."""
 
     @property
     def by_word(self) -> dict[str, type[Method]]:
@@ -81,7 +83,7 @@ class Methods:
     @property
     def words(self) -> tuple[str, ...]:
         """What a user may write."""
-        return (AUTO, *self.by_word)
+        return (AUTO, *self.by_word) if self.auto else tuple(self.by_word)
 
     @property
     def simple(self) -> Any:
@@ -136,12 +138,19 @@ class Field:
         return tuple(part for part in parts if part is not NoneType)
 
     @property
+    def pair(self) -> bool:
+        """Whether it takes two numbers, which a line writes as LOW,HIGH."""
+        return any(get_origin(kind) is tuple and ... not in get_args(kind) for kind in self.kinds)
+
+    @property
     def simple(self) -> Any:
         """What it is on a line or in JSON: words, a plain type, or a list of texts."""
         if isinstance(self.option, Methods):
             return self.option.simple
         if self.words:
             return Literal[self.words]
+        if self.pair:
+            return str
         return next((plain for plain in (bool, float, int, str) if plain in self.kinds), list[str])
 
     @property

@@ -8,15 +8,17 @@ z - z' (no bound at all), or the number itself (equal bounds).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.relation import Relation
 from winnow.errors import DataError, ExtraMissing
 from winnow.foreign import guarded, instead
+from winnow.lp.sealing import FileVariables, LpProblem, lp_problem
 from winnow.read.matrix import read_matrix, read_vector
 
 Floats = NDArray[np.float64]
@@ -27,7 +29,7 @@ _INFINITE = 1e20
 
 @dataclass(frozen=True)
 class LpModel:
-    """max or min c'z with A z (senses) b, z >= 0. Which parts are private is said when solving.
+    """max or min c'z with A z (senses) b, z >= 0, as it was read and before it is sealed.
 
     Equations and ranges became two rows each. Lower bounds of the file's variables were moved into
     b, upper bounds became rows, a variable
@@ -39,32 +41,55 @@ class LpModel:
     """Compressed sparse rows."""
     b: Floats = field(repr=False)
     c: Floats = field(repr=False)
-    senses: tuple[str, ...] = field(repr=False)
+    senses: str | tuple[str, ...] = field(repr=False)
     maximise: bool
     names: Sequence[str] = field(repr=False)
     """Of z: a name of the file, with a minus where its negative is meant."""
-    variables: Sequence[str] = field(repr=False)
-    """The names in the file."""
-    shift: Floats = field(repr=False)
-    """What the file's variables are where z = 0."""
-    source: Integers = field(repr=False)
-    """Which variable of the file each z belongs to."""
-    signs: Floats = field(repr=False)
-    constant: float
-    """The file's objective where z = 0."""
-    relaxed: bool
+    variables: FileVariables = field(repr=False)
+    relaxed: bool = False
     """Whether whole-number conditions were dropped."""
 
-    def original(self, z: Floats) -> Floats:
-        """The variables of the file for a solution z."""
-        x = self.shift.copy()
-        np.add.at(x, self.source, self.signs * np.asarray(z, np.float64))
-        return x
+    def problem(
+        self,
+        opt: Any,
+        *,
+        bound: float | None = None,
+        relation: str | Relation = Relation.ADD_REMOVE,
+    ) -> LpProblem:
+        """The program, sealed; ``opt`` is that of the file's objective."""
+        sealed = lp_problem(
+            self.A,
+            self.b,
+            self.c,
+            opt=opt,
+            senses=self.senses,
+            maximise=self.maximise,
+            bound=bound,
+            names=self.names,
+            relation=relation,
+        )
+        moved = sealed.target.less(self.variables.constant)
+        return replace(sealed, target=moved, variables=self.variables)
 
 
 @guarded
-def read_lp(path: str | Path) -> LpModel:
-    """Read an MPS file (.mps, also gzipped)."""
+def read_lp(
+    path: str | Path,
+    *,
+    opt: Any,
+    bound: float | None = None,
+    relation: str | Relation = Relation.ADD_REMOVE,
+) -> LpProblem:
+    """Read and seal the program of an MPS file (.mps, also gzipped).
+
+    Solutions have the variables of the file. ``opt``, ``bound`` and ``relation`` are those of
+    ``lp_problem``; ``opt`` is the value of the file's objective.
+    """
+    return read_model(path).problem(opt, bound=bound, relation=relation)
+
+
+def read_model(path: str | Path) -> LpModel:
+    """The parts of the program of an MPS file."""
     with instead(ExtraMissing("highspy", "lp", "reading an MPS file"), ImportError):
         import highspy
     if not Path(path).is_file():
@@ -91,11 +116,9 @@ def plain_lp(
             f"{matrix} has {rows.shape[1]} columns and {costs} has {len(c)} numbers; give a cost "
             "for each variable"
         )
-    found = names or [f"x{j}" for j in range(len(c))]
-    return LpModel(
-        rows, read_vector(sides), c, (sense,) * max(1, len(rows)), maximise, found, found,
-        np.zeros(len(c)), np.arange(len(c)), np.ones(len(c)), 0.0, relaxed=False,
-    )  # fmt: skip
+    listed = names or [f"x{j}" for j in range(len(c))]
+    same = FileVariables(listed, np.zeros(len(c)), np.arange(len(c)), np.ones(len(c)), 0.0)
+    return LpModel(rows, read_vector(sides), c, sense, maximise, listed, same)
 
 
 @dataclass(frozen=True)
@@ -175,10 +198,12 @@ def _model(lp: Any, highspy: Any) -> LpModel:
             f"-{names[j]}" if sign < 0 else names[j]
             for j, sign in zip(made.source.tolist(), made.signs.tolist(), strict=True)
         ],
-        names,
-        made.shift,
-        made.source,
-        made.signs,
-        float(costs @ made.shift) + float(lp.offset_),
+        FileVariables(
+            names,
+            made.shift,
+            made.source,
+            made.signs,
+            float(costs @ made.shift) + float(lp.offset_),
+        ),
         len(list(lp.integrality_)) > 0,
     )

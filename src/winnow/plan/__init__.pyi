@@ -1,6 +1,9 @@
 from winnow.answers.plan import MethodRow as MethodRow
 from winnow.answers.plan import ReleasePlan as ReleasePlan
 from winnow.answers.plan import release as release
+from winnow.inner_product.plan import MipsPlan as MipsPlan
+from winnow.inner_product.plan import boost as boost
+from winnow.inner_product.plan import mips as mips
 from winnow.interactive.plan import InteractiveComparison as InteractiveComparison
 from winnow.interactive.plan import interactive as interactive
 from winnow.itemsets.plan import ItemsetPlan as ItemsetPlan
@@ -13,7 +16,7 @@ from winnow.learn.bound import RuleBounds as RuleBounds
 from winnow.learn.bound import learning_bound as learning_bound
 from winnow.learn.plan import LearnPlan as LearnPlan
 from winnow.learn.plan import learn as learn
-from winnow.lp.calibration import LpPlan as LpPlan
+from winnow.lp.plan import LpPlan as LpPlan
 from winnow.lp.plan import lp as lp
 from winnow.lp.plan import lp_optimum as lp_optimum
 from winnow.release.plan import MwemPlan as MwemPlan

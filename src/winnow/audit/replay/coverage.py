@@ -19,7 +19,7 @@ from winnow.audit.replay.tables import table_replays
 from winnow.audit.result import AuditResult
 from winnow.core.laws import Law
 from winnow.core.measurement import MEASUREMENTS
-from winnow.inner_product.index.building import INDEX_NAMES
+from winnow.inner_product.methods import INDEX_NAMES
 from winnow.inner_product.vectors import EXACT
 from winnow.interactive.opening import METHODS
 from winnow.learn.bound import MECHANISMS as LEARNING

@@ -13,7 +13,7 @@ from winnow.audit.replay.people import Family, People
 from winnow.audit.replay.tables import ROWS, table_of
 from winnow.core.relation import Relation
 from winnow.inner_product.boost import boost
-from winnow.inner_product.index.building import INDEX_NAMES
+from winnow.inner_product.methods import INDEX_NAMES
 from winnow.inner_product.vectors import EXACT
 from winnow.learn.bound import MECHANISMS
 from winnow.learn.classifier import PrivateClassifier

@@ -15,7 +15,7 @@ from winnow.core.laws import Law
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.utility import Utility
-from winnow.inner_product.index.building import INDEX_NAMES
+from winnow.inner_product.methods import INDEX_NAMES
 from winnow.inner_product.vectors import EXACT
 from winnow.inner_product.verb import max_inner_product
 from winnow.itemsets.verb import frequent_itemsets

@@ -21,7 +21,8 @@ from winnow.core.sealed import Sealed
 from winnow.core.workloads.conditions import where
 from winnow.core.workloads.tables import marginals, prefixes
 from winnow.errors import BudgetExceeded
-from winnow.inner_product.index.building import FAISS, INDEX_NAMES
+from winnow.inner_product.index.building import FAISS
+from winnow.inner_product.methods import INDEX_NAMES
 from winnow.interactive.opening import METHODS
 from winnow.interactive.verb import open_interactive, resume_interactive
 from winnow.privacy.ledger import Ledger
