@@ -29,7 +29,7 @@ from winnow.audit.replay.observation import Shown, observe
 from winnow.audit.replay.people import Family, neighbours
 
 SEED = 20261115
-FAST = ("select", "top_k", "above", "open_above", "learn", "boost", "max_inner_product")
+FAST = ("select", "top_k", "above", "open_above", "learn", "boost", "mips")
 
 
 @pytest.mark.parametrize("entry", [e for e in replays() if e.verb in FAST and e.groups[0]], ids=str)
@@ -200,7 +200,7 @@ def test_a_command_shows_what_follows_from_its_value_only(name: str) -> None:
     assert result.passed, result.detail
 
 
-@pytest.mark.parametrize("verb", ["resume_interactive", "solve_lp"])
+@pytest.mark.parametrize("verb", ["resume_interactive", "lp"])
 def test_files_and_programs_of_neighbours_are_alike(verb: str) -> None:
     entry = next(e for e in replays() if e.verb == verb)
     result = replay(entry, quick=True, seed=SEED)

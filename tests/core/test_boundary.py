@@ -49,8 +49,9 @@ TABLES_AND_WORKLOADS = {
 
 
 INNER_PRODUCTS = {
-    "IndexedExponential", "SealedVectors", "SlackExponential", "boost", "max_inner_product",
-    "seal_vectors",
+    "IndexedExponential", "SealedVectors", "SlackExponential", "boost", "mips",
+    "seal_vectors", "seal_query", "seal_examples", "SealedQuery", "SealedExamples", "Scan",
+    "Indexed",
 }  # fmt: skip
 
 
@@ -82,7 +83,8 @@ def test_the_public_names_are_pinned() -> None:
         "SealedBaskets", "frequent_itemsets", "read_baskets", "AssociationRule",
         "AssociationRules", "ItemsetSupports",
         "open_interactive", "resume_interactive", "connect",
-        "LpModel", "LpSolution", "read_lp", "solve_lp", "DataError", "ForeignError",
+        "LpProblem", "LpSolution", "lp", "lp_problem", "read_lp", "PersonRows", "ScalarSides",
+        "Run", "DataError", "ForeignError",
         "ParameterError", "SavingError", "SessionExhausted",
     }  # fmt: skip
 

@@ -245,17 +245,19 @@ PUBLIC_ERRORS: dict[str, tuple[Callable[[Any], Any], tuple[Any, Any]]] = {
     "itemsets, mechanism": (
         lambda d: wn.frequent_itemsets(d, size=1, k=1, epsilon=1, unit="basket",
                                        mechanism="x"), BASKETS),
-    "lp, private": (
-        lambda b: wn.solve_lp(np.eye(2), b, [1, 1], private="all", epsilon=1, opt=1),
+    "lp, method": (
+        lambda b: wn.lp(wn.lp_problem(np.eye(2), b, [1, 1], opt=1), method="all", epsilon=1),
         ([1.0, 2.0], [1.0, 2.5])),
     "lp, sensitivity": (
-        lambda b: wn.solve_lp(np.eye(2), b, [1, 1], private="scalar", epsilon=1, opt=1),
+        lambda b: wn.lp(
+            wn.lp_problem(np.eye(2), b, [1, 1], opt=1), method="scalar-sides", epsilon=1),
         ([1.0, 2.0], [1.0, 2.5])),
-    "max_inner_product, k": (
-        lambda q: wn.max_inner_product(np.eye(2), q, sensitivity=1, epsilon=1, k=9),
+    "mips, k": (
+        lambda q: wn.mips(np.eye(2), wn.seal_query(q, sensitivity=1), epsilon=1, k=9),
         ([1.0, 2.0], [1.0, 2.5])),
     "boost, slack": (
-        lambda y: wn.boost([[1, 1], [1, -1]], y, rounds=1, epsilon=1, slack=0.1),
+        lambda y: wn.boost(wn.seal_examples([[1, 1], [1, -1]], y), rounds=1, epsilon=1,
+                           method=wn.Indexed(slack=0.1)),
         ([1, 1], [1, -1])),
 }  # fmt: skip
 
@@ -281,9 +283,8 @@ CURATORS = {
     "type of a column": lambda: wn.read_table(pd.DataFrame({"n": ["a"]}), schema={"n": 5}),
     "label": lambda: wn.learn(np.eye(2), [0, 7], epsilon=1),
     "basket": lambda: wn.read_baskets(["x"], unit="basket", layout="lines"),
-    "side": lambda: wn.solve_lp(np.eye(2), ["x", 1], [1, 1], private="scalar", epsilon=1, opt=1,
-                                sensitivity=1),
-    "vector": lambda: wn.max_inner_product(np.eye(2), [float("nan"), 1], sensitivity=1, epsilon=1),
+    "side": lambda: wn.lp_problem(np.eye(2), ["x", 1], [1, 1], opt=1),
+    "vector": lambda: wn.seal_query([float("nan"), 1], sensitivity=1),
     "state": lambda: wn.resume_interactive(table(ROWS), "/no/such/state"),
 }  # fmt: skip
 

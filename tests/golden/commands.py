@@ -18,7 +18,7 @@ HELP = (
     "", "demo", "select", "topk", "itemsets", "learn", "tabulate", "release", "ask", "lp",
     "mips", "boost", "plan",
     "plan select", "plan topk", "plan margin", "plan itemsets", "plan learn",
-    "plan tabulate", "plan release",
+    "plan tabulate", "plan release", "plan lp",
     "plan interactive", "schema", "schema draft", "schema check",
     "ledger", "ledger init", "ledger show", "ledger verify", "ledger export",
     "ledger share",
@@ -57,7 +57,7 @@ ASK = (
     "ask many.csv --one-row-per-person --schema schema.json --epsilon 1 --delta 1e-6 "
     f"--batch questions.txt {SEED}"
 )
-LP = f"lp shifts.mps --private scalar --sensitivity 1 --epsilon 2 --delta 1e-6 --rounds 9 {SEED}"
+LP = "lp shifts.mps --method scalar-sides --sensitivity 1 --epsilon 2 --delta 1e-6 --rounds 9"
 PLAN_TOPK = "plan topk --zipf 1 --top 100 --candidates 8 -k 2 --draws 20"
 LINES = (
     f"select votes.csv --epsilon 1 {SEED}",
@@ -120,9 +120,9 @@ LINES = (
     "--version",
 )
 LP_LINES = (
-    f"{LP} --opt 1140 --json",
-    f"{LP} --opt 1140 --measure",
-    f"{LP} --opt-between 900 1400 --searches 2 --plan-only",
+    f"{LP} {SEED} --opt 1140 --json",
+    f"{LP} {SEED} --opt 1140 --measure",
+    f"plan {LP} --opt 900,1400 --searches 2",
 )
 
 

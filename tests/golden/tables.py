@@ -11,6 +11,7 @@ import winnow as wn
 from golden.cases import Case, plain, rounded
 from golden.data import baskets, examples, log, table
 from golden.selection import SEED, words
+from reference.programs import solve
 
 MANY = 20_000
 """Rows enough for a session that learns."""
@@ -266,17 +267,17 @@ def classifier() -> Any:
 
 def scalar_lp(**options: Any) -> Any:
     matrix, sides, costs = _program()
-    given = {"private": "scalar", "sensitivity": 1, "epsilon": 2, "delta": 1e-6, "opt": 60,
+    given = {"method": "scalar-sides", "sensitivity": 1, "epsilon": 2, "delta": 1e-6, "opt": 60,
              "rounds": 12, "seed": SEED, **options}  # fmt: skip
-    return rounded(plain(wn.solve_lp(matrix, sides, costs, **given)))
+    return rounded(plain(solve(matrix, sides, costs, **given)))
 
 
 def constraint_lp(**options: Any) -> Any:
     matrix, sides, costs = _program(200)
-    given = {"private": "constraint", "entries": (0, 1), "sides": (20, 60), "rows": 200,
+    given = {"method": "person-rows", "entries": (0, 1), "sides": (20, 60), "rows": 200,
              "exceptions": 60, "epsilon": 4, "delta": 1e-6, "opt": 40, "rounds": 12,
              "seed": SEED, **options}  # fmt: skip
-    return rounded(plain(wn.solve_lp(matrix, sides, costs, **given)))
+    return rounded(plain(solve(matrix, sides, costs, **given)))
 
 
 def _program(rows: int = 40) -> tuple[Any, Any, Any]:

@@ -28,8 +28,8 @@ ELSEWHERE = {
     "open_selection": "scores that many processes hold",
     "open_interactive": "the session of a dataset is the owner's; ask",
     "learn": "left out on purpose",
-    "solve_lp": "left out on purpose",
-    "max_inner_product": "vectors that one holds",
+    "lp": "left out on purpose",
+    "mips": "vectors that one holds",
     "boost": "the same",
     "calibrate": "spends nothing",
 }

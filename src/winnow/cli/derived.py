@@ -69,7 +69,10 @@ def typed(record: type[T], given: dict[str, Any]) -> Typed[T]:
     for field in offered(record):
         value = given.pop(field.name)
         if isinstance(field.option, Methods):
-            own = {each.name: _value(each, given.pop(each.name)) for each, _ in of_methods(field.option)}
+            own = {
+                each.name: _value(each, given.pop(each.name))
+                for each, _ in of_methods(field.option)
+            }
             value = field.option.build(value, {n: v for n, v in own.items() if v is not None})
         elif field.simple == list[str]:
             value = [] if value is None else [part.strip() for part in value.split(",")]

@@ -91,9 +91,7 @@ def planned_vote(asked: Boost, examples: SealedExamples) -> Plan[SealedExamples,
         lambda per_round: repeated(per_round).promise(relation).event,
         epsilon=asked.epsilon,
         delta=asked.delta,
-        accountant="best"
-        if asked.budget is None
-        else sizing_accountant(asked.budget, asked.delta),
+        accountant="best" if asked.budget is None else sizing_accountant(asked.budget, asked.delta),
     )
     mechanism = repeated(sized.parameter)
     chosen, utility = mechanism.selection, SealedExamples.utility(relation)

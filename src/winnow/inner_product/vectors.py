@@ -30,6 +30,7 @@ from winnow.read.scores import _check_labels
 AUTO, EXACT = "auto", "exact"
 """No index: every draw looks at all candidates. That is what is chosen automatically, too."""
 
+
 @dataclass(frozen=True)
 class SealedVectors:
     """One vector for each of `size` candidates, and an index over them."""
@@ -95,9 +96,10 @@ def seal_vectors(
 ) -> SealedVectors:
     """Seal a matrix with one candidate per row, and build an index over it.
 
-    The number of candidates and their ``labels`` (by default positions) are public. ``index`` is "exact" (none: every draw scans), "flat", "lsh", "p-stable", "ivf" or "hnsw" (the
-    last two need the extra ``faiss``); "auto" takes none. Seal once, and search as often as the
-    budget allows. ``copy=False`` keeps the given array: do not change it afterwards.
+    The number of candidates and their ``labels`` (by default positions) are public. ``index`` is
+    "exact" (none: every draw scans), "flat", "lsh", "p-stable", "ivf" or "hnsw" (the last two need
+    the extra ``faiss``); "auto" takes none. Seal once, and search as often as the budget allows.
+    ``copy=False`` keeps the given array: do not change it afterwards.
     """
     one_of((AUTO, EXACT, *INDEX_NAMES), index=index)
     index = EXACT if index == AUTO else index

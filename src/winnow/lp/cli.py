@@ -94,9 +94,9 @@ class Program:
     bound: Annotated[
         float | None, _of(_PROGRAM, "--bound", "A public bound on the sum of all variables.", "R")
     ] = None
-    relation: Annotated[
-        Relation, _of(_PROGRAM, "--relation", "What neighbours are.")
-    ] = Relation.ADD_REMOVE
+    relation: Annotated[Relation, _of(_PROGRAM, "--relation", "What neighbours are.")] = (
+        Relation.ADD_REMOVE
+    )
     b: Annotated[
         Path | None, _of(_MODEL, "--b", "With a matrix: its right-hand sides.", "FILE")
     ] = None

@@ -11,7 +11,6 @@ from winnow.errors import ParameterError
 from winnow.inner_product.methods import IndexName
 
 
-
 @dataclass(frozen=True, kw_only=True)
 class LpMethod(Method):
     """What both neighbour models share: rounds, searches and the way to select."""
@@ -63,9 +62,7 @@ class ScalarSides(LpMethod):
             "S",
         ),
     ] = None
-    monotone: Annotated[
-        bool, Option("Adding a person never lowers a right-hand side.")
-    ] = False
+    monotone: Annotated[bool, Option("Adding a person never lowers a right-hand side.")] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

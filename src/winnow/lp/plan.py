@@ -28,8 +28,8 @@ from winnow.lp.mechanisms.scalar import ScalarPrivateLp
 from winnow.lp.methods import LpMethod, PersonRows, ScalarSides
 from winnow.lp.problem import OwnedProblem, ScalarProblem, Simplex
 from winnow.lp.request import Lp
-from winnow.lp.search import Found, by_choices, search, search_owned
 from winnow.lp.sealing import LpProblem
+from winnow.lp.search import Found, by_choices, search, search_owned
 from winnow.lp.solution import LpSolution
 from winnow.privacy.sizing import sizing_accountant
 
@@ -202,9 +202,7 @@ def _public_rows(
 ) -> tuple[ScalarProblem, Utility, LpExpected]:
     """The public side of a program with private right-hand sides, and what it promises."""
     assert method.sensitivity is not None
-    utility = Utility.declare(
-        method.sensitivity, monotone=method.monotone, relation=about.relation
-    )
+    utility = Utility.declare(method.sensitivity, monotone=method.monotone, relation=about.relation)
     upper, mixed = about.public_rows()
     problem = ScalarProblem.of(upper, about.simplex, about.target, mixed=mixed)
     return problem, utility, expect_lp(problem.setting(utility), _budget(asked, method, about))

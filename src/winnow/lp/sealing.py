@@ -1,4 +1,4 @@
-"""A linear program, sealed: its public parts, and its rows and right-hand sides, which may be private.
+"""A linear program: its public parts, and its rows and right-hand sides, sealed.
 
 Who is private is the method: with ``ScalarSides`` the right-hand sides, with ``PersonRows`` every
 row. So rows and sides are sealed, and the matrix is published only where the method says that it

@@ -41,7 +41,12 @@ class Found:
 
 
 def search(
-    run: ScalarRun, problem: ScalarProblem, plan: LpExpected, unit: float, *, lazy: bool | None = None
+    run: ScalarRun,
+    problem: ScalarProblem,
+    plan: LpExpected,
+    unit: float,
+    *,
+    lazy: bool | None = None,
 ) -> Found:
     """All solves that were paid for; ``unit`` is the step of the released violations."""
 

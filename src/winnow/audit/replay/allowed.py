@@ -133,7 +133,7 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
         "result.exhausted",
         "result.answered",
     ),
-    "max_inner_product": _VALUE + _SHOWN,
+    "mips": _VALUE + _SHOWN,
     "frequent_itemsets": _VALUE + _SHOWN,
     "classes": _VALUE + _SHOWN,
     "release": _released(
@@ -184,7 +184,7 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
         "the rule of that number", "result.released.value.rule*", "result.said*", "result.text"
     ),
     "boost": _VALUE + _SHOWN,
-    "solve_lp": _released(
+    "lp": _released(
         "the point of the selected rows or columns, and noisy looks at it",
         "result.value.x",
         "result.value.selected",
@@ -200,6 +200,9 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     + _refused("the column * holds a value outside the schema, or an empty one; *"),
     "read_baskets": _released("an itemset of what was read", "result.found.value*"),
     "read_lp": (),
+    "lp_problem": (),
+    "seal_query": (),
+    "seal_examples": (),
     "seal_scores": (),
     "seal_vectors": (),
     "winnow schema": (),

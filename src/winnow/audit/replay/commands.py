@@ -252,7 +252,7 @@ def _ask(people: People, place: ReplayPlace) -> Any:
 
 def _lp(people: People, place: ReplayPlace) -> Any:
     model = model_of(people, place.inputs / "model.mps")
-    words = ("lp", model, "--private", "scalar", "--sensitivity", 1, "--opt", 3, "--rounds", 3)
+    words = ("lp", model, "--method", "scalar-sides", "--sensitivity", 1, "--opt", 3, "--rounds", 3)
     return _both(place, *words, "--epsilon", 2)
 
 
@@ -261,7 +261,7 @@ def _matrix(people: People, place: ReplayPlace) -> Any:
     matrix, sides, costs = demanded(people)
     for file, numbers in ((a, matrix), (b, [[side] for side in sides]), (c, [costs])):
         _csv(file, numbers)
-    words = ("lp", a, "--b", b, "--c", c, "--private", "scalar", "--sensitivity", "0,1")
+    words = ("lp", a, "--b", b, "--c", c, "--method", "scalar-sides", "--sensitivity", "0,1")
     return _both(place, *words, "--opt", 3, "--rounds", 3, "--epsilon", 2)
 
 

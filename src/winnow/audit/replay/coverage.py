@@ -23,7 +23,7 @@ from winnow.inner_product.methods import INDEX_NAMES
 from winnow.inner_product.vectors import EXACT
 from winnow.interactive.opening import METHODS
 from winnow.learn.bound import MECHANISMS as LEARNING
-from winnow.lp.problem import PRIVATE
+from winnow.lp.methods import PersonRows, ScalarSides
 from winnow.mechanisms import CLASSES, ITEMSETS, SELECT, TOP_K, words
 from winnow.read.baskets import LAYOUTS
 from winnow.release.mwem import TABLES, UPDATES
@@ -48,16 +48,16 @@ WORDS: dict[tuple[str, str], tuple[str, ...]] = {
     ("frequent_itemsets", "mechanism"): ("auto", *words(ITEMSETS)),
     ("classes", "mechanism"): words(CLASSES),
     ("learn", "selection"): LEARNING,
-    ("max_inner_product", "index"): (EXACT, *INDEX_NAMES),
+    ("mips", "index"): (EXACT, *INDEX_NAMES),
     ("boost", "index"): (EXACT, *INDEX_NAMES),
     ("release", "method"): METHODS_OF_RELEASE,
     ("release", "update"): (*UPDATES, TABLES),
     ("release", "measurement"): tuple(MEASUREMENTS),
     ("release", "index"): INDEX_NAMES,
     ("open_interactive", "method"): METHODS,
-    ("solve_lp", "private"): PRIVATE,
-    ("solve_lp", "selection"): ("dense", "lazy"),
-    ("solve_lp", "index"): INDEX_NAMES,
+    ("lp", "method"): (ScalarSides.word(), PersonRows.word()),
+    ("lp", "selection"): ("dense", "lazy"),
+    ("lp", "index"): INDEX_NAMES,
     ("read_baskets", "layout"): LAYOUTS,
 }
 """The words that users write; the lists are those of the code that takes them."""

@@ -1,4 +1,4 @@
-"""Replays of what learns and optimises: labelled, learn, PrivateClassifier, boost, solve_lp."""
+"""Replays of what learns and optimises: labelled, learn, PrivateClassifier, boost, lp."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from winnow.audit.replay.compare import FULL_ONLY, Call, Replay, ReplayPlace, ca
 from winnow.audit.replay.people import Family, People
 from winnow.audit.replay.tables import ROWS, table_of
 from winnow.core.relation import Relation
-from winnow.inner_product.boost import boost
-from winnow.inner_product.methods import INDEX_NAMES
+from winnow.inner_product.crossing import seal_examples
+from winnow.inner_product.methods import INDEX_NAMES, Indexed, Scan
 from winnow.inner_product.vectors import EXACT
+from winnow.inner_product.verb import boost
 from winnow.learn.bound import MECHANISMS
 from winnow.learn.classifier import PrivateClassifier
 from winnow.learn.labelled import labelled
 from winnow.learn.methods import Additive, Boosted, LearnMethod, OneRule
 from winnow.learn.verb import learn
-from winnow.lp.verb import solve_lp
+from winnow.lp.methods import LpMethod, PersonRows, ScalarSides
+from winnow.lp.sealing import lp_problem
+from winnow.lp.verb import lp
 
 _LABELLED = ((0.0, 0), (0.5, 1), (1.0, 0), (1.0, 1))
 LABELLED = Family(
@@ -144,19 +147,22 @@ def examples(people: People) -> tuple[Any, ...]:
     return said, np.array([label for _, label in people], np.int64)
 
 
+def _sealed(relation: Relation) -> Callable[[People], tuple[Any, ...]]:
+    return lambda people: (seal_examples(*examples(people), relation=relation),)
+
+
 def _boosting() -> Iterator[Replay]:
     for index in (EXACT, *INDEX_NAMES):
-        words: dict[str, Any] = {"index": index}
-        words |= {} if index == EXACT else {"slack": 0.05}
+        search = Scan() if index == EXACT else Indexed(index=index, slack=0.05)
         needs = "faiss" if index in ("ivf", "hnsw") else ""
         for relation in Relation:
             yield Replay(
                 "boost",
                 f"{index} index",
-                calling(boost, examples, epsilon=2.0, rounds=2, relation=relation, **words),
+                calling(boost, _sealed(relation), epsilon=2.0, rounds=2, method=search),
                 EXAMPLES,
                 relation,
-                words,
+                {"index": index},
                 (int(index in (EXACT, "flat") and relation is Relation.ADD_REMOVE), 3),
                 needs,
             )
@@ -174,25 +180,39 @@ def demanded(people: People) -> tuple[Any, ...]:
     return _MATRIX, sides, [1.0, 1.0]
 
 
+def _program(
+    given: Callable[[People], tuple[Any, ...]], **about: Any
+) -> Callable[[People], tuple[Any, ...]]:
+    return lambda people: (lp_problem(*given(people), **about),)
+
+
+def _words(method: LpMethod) -> dict[str, Any]:
+    """What a replay covers: the words of a method that were said."""
+    said = {"method": method.word(), "selection": method.selection, "index": method.index}
+    return {name: word for name, word in said.items() if word is not None}
+
+
 def _right_hand_sides() -> Iterator[Replay]:
-    known: dict[str, Any] = {"private": "scalar", "opt": 3.0, "rounds": 3, "epsilon": 2.0}
-    variants: list[tuple[str, dict[str, Any]]] = [
-        ("dense", known | {"selection": "dense"}),
-        ("lazy", known | {"selection": "lazy"}),
-        ("measured", known | {"measure": True}),
-        ("searched", known | {"opt": (1.0, 5.0), "searches": 2}),
-        ("equations", known | {"senses": "="}),
-        *((f"{index} index", known | {"index": index}) for index in INDEX_NAMES),
+    known: dict[str, Any] = {"sensitivity": 1, "monotone": True, "rounds": 3}
+    at: dict[str, Any] = {"opt": 3.0}
+    variants: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+        ("dense", at, {"selection": "dense"}),
+        ("lazy", at, {"selection": "lazy"}),
+        ("measured", at, {"measure": True}),
+        ("searched", {"opt": (1.0, 5.0)}, {"searches": 2}),
+        ("equations", at | {"senses": "="}, {}),
+        *((f"{index} index", at, {"index": index}) for index in INDEX_NAMES),
     ]
-    for variant, options in variants:
+    for variant, about, options in variants:
+        method = ScalarSides(**known, **options)
         yield Replay(
-            "solve_lp",
-            f"scalar, {variant}",
-            calling(solve_lp, demanded, sensitivity=1, monotone=True, **options),
+            "lp",
+            f"private sides, {variant}",
+            calling(lp, _program(demanded, **about), method=method, epsilon=2.0),
             DEMANDS,
-            words=options,
+            words=_words(method),
             groups=(int(variant in ("dense", "lazy", "flat index")), 3),
-            needs="faiss" if options.get("index") in ("ivf", "hnsw") else "",
+            needs="faiss" if method.index in ("ivf", "hnsw") else "",
         )
 
 
@@ -206,28 +226,29 @@ def _owned(people: People) -> tuple[Any, ...]:
     return matrix, [row[2] for row in people], [1.0, 1.0]
 
 
-_PUBLIC = {"entries": (0, 1), "sides": (0, 1), "rows": 6, "exceptions": 2, "senses": ">="}
+_PUBLIC: dict[str, Any] = {"entries": (0, 1), "sides": (0, 1), "rows": 6, "exceptions": 2}
 
 
 def _rows_of_people() -> Iterator[Replay]:
-    known: dict[str, Any] = {"private": "constraint", "maximise": False, **_PUBLIC}
-    known |= {"opt": 3.0, "rounds": 3, "epsilon": 2.0, "delta": 0.1}
-    variants: list[tuple[str, dict[str, Any]]] = [
-        ("dense", known | {"selection": "dense"}),
-        ("lazy", known | {"selection": "lazy"}),
-        ("measured", known | {"measure": True, "alpha": 0.5}),
-        ("searched", known | {"opt": (1.0, 5.0), "searches": 2, "alpha": 0.5}),
-        *((f"{index} index", known | {"index": index}) for index in INDEX_NAMES),
+    variants: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+        ("dense", {}, {"selection": "dense"}),
+        ("lazy", {}, {"selection": "lazy"}),
+        ("measured", {"alpha": 0.5}, {"measure": True}),
+        ("searched", {"alpha": 0.5}, {"searches": 2}),
+        *((f"{index} index", {}, {"index": index}) for index in INDEX_NAMES),
     ]
-    for variant, options in variants:
+    for variant, asked, options in variants:
+        method = PersonRows(**_PUBLIC, rounds=3, **options)
+        opt = (1.0, 5.0) if variant == "searched" else 3.0
         for relation in Relation if variant == "dense" else (Relation.ADD_REMOVE,):
+            given = _program(_owned, senses=">=", maximise=False, opt=opt, relation=relation)
             yield Replay(
-                "solve_lp",
-                f"constraint, {variant}",
-                calling(solve_lp, _owned, relation=relation, **options),
+                "lp",
+                f"rows of people, {variant}",
+                calling(lp, given, method=method, epsilon=2.0, delta=0.1, **asked),
                 OWNED,
                 relation,
-                words=options,
+                words=_words(method),
                 groups=(int(variant == "dense" and relation is Relation.ADD_REMOVE), 2),
-                needs="faiss" if options.get("index") in ("ivf", "hnsw") else "",
+                needs="faiss" if method.index in ("ivf", "hnsw") else "",
             )

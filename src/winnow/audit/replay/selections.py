@@ -15,9 +15,9 @@ from winnow.core.laws import Law
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.utility import Utility
-from winnow.inner_product.methods import INDEX_NAMES
-from winnow.inner_product.vectors import EXACT
-from winnow.inner_product.verb import max_inner_product
+from winnow.inner_product.methods import INDEX_NAMES, Indexed, Scan
+from winnow.inner_product.vectors import EXACT, seal_query
+from winnow.inner_product.verb import mips
 from winnow.itemsets.verb import frequent_itemsets
 from winnow.mechanisms import CLASSES, ITEMSETS, SELECT, TOP_K, row_named, rows, words
 from winnow.read.baskets import read_baskets
@@ -277,24 +277,26 @@ STEPS = Family(_STEPS, odd=((_STEPS[1],), (_STEPS[1], _STEPS[2]), (), (_STEPS[3]
 
 
 def moved_query(people: People) -> tuple[Any, ...]:
-    """Public vectors, and the vector that people moved together."""
-    return _CANDIDATES, np.array(people, np.float64).reshape(-1, 2).sum(axis=0)
+    """Public vectors, and the sealed vector that people moved together."""
+    query = np.array(people, np.float64).reshape(-1, 2).sum(axis=0)
+    return _CANDIDATES, seal_query(query, sensitivity=1)
 
 
 def _inner_products() -> Iterator[Replay]:
     for index in (EXACT, *INDEX_NAMES):
         needs = "faiss" if index in ("ivf", "hnsw") else ""
-        options: dict[str, Any] = {"index": index, "epsilon": EPSILON}
+        search = Scan() if index == EXACT else Indexed(index=index)
+        options: dict[str, Any] = {"method": search, "epsilon": EPSILON}
         variants = [options, options | {"k": 2}, options | {"signed": True}]
         if index != EXACT:
-            variants.append(options | {"slack": 0.05})
+            variants.append(options | {"method": Indexed(index=index, slack=0.05)})
         for chosen in variants:
             yield Replay(
-                "max_inner_product",
+                "mips",
                 _variant(chosen),
-                calling(max_inner_product, moved_query, sensitivity=1, **chosen),
+                calling(mips, moved_query, **chosen),
                 STEPS,
-                words=chosen,
+                words={"index": index},
                 groups=(int(chosen is options), 4),
                 needs=needs,
             )

@@ -25,6 +25,8 @@ from winnow.inner_product.index.building import FAISS
 from winnow.inner_product.methods import INDEX_NAMES
 from winnow.interactive.opening import METHODS
 from winnow.interactive.verb import open_interactive, resume_interactive
+from winnow.lp.methods import ScalarSides
+from winnow.lp.sealing import lp_problem
 from winnow.privacy.ledger import Ledger
 from winnow.read.baskets import read_baskets
 from winnow.read.crossing import Rows, SealedTable, group
@@ -302,14 +304,17 @@ def _budgets() -> Iterator[Replay]:
                     baskets, size=1, epsilon=0.5, mechanism="exponential"
                 ),
                 "learn": all_.learn(table, "sex", method="stumps", epsilon=0.5),
-                "lp": all_.solve_lp(
-                    [[1.0, 2.0], [2.0, 1.0]], [2.0, 1.0 + len(people)], [1.0, 1.0],
-                    private="scalar", opt=1.0, rounds=1, sensitivity=1, epsilon=0.5,
+                "lp": all_.lp(
+                    lp_problem(
+                        [[1.0, 2.0], [2.0, 1.0]], [2.0, 1.0 + len(people)], [1.0, 1.0], opt=1.0
+                    ),
+                    method=ScalarSides(sensitivity=1, rounds=1),
+                    epsilon=0.5,
                 ),
                 "left": repr(all_.budget),
             }  # fmt: skip
 
-    words = {"method": ("open_above", "interactive", "frequent_itemsets", "learn", "solve_lp")}
+    words = {"method": ("open_above", "interactive", "frequent_itemsets", "learn", "lp")}
     yield Replay(
         "Session", "one budget for other verbs", learned, ROWS, words=words, groups=FULL_ONLY
     )
