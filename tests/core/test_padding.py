@@ -94,17 +94,17 @@ def lp(method: Any, pad_to: Any = None, **options: Any) -> Any:
     return wn.lp(problem, method=method, epsilon=1.0, run=wn.Run(pad_to=pad_to), **options)
 
 
-SIDES = wn.ScalarSides(sensitivity=0.1, rounds=3)
-ROWS = wn.PersonRows(entries=(0, 3), sides=(0, 3), rows=5, exceptions=2, rounds=3)
+OF_SIDES = wn.ScalarSides(sensitivity=0.1, rounds=3)
+OF_ROWS = wn.PersonRows(entries=(0, 3), sides=(0, 3), rows=5, exceptions=2, rounds=3)
 
 
 VERBS: dict[str, Callable[..., Any]] = {
     "release": lambda table, **o: wn.release(
         table, wn.marginals(ways=1), epsilon=1.0, rounds=2, **o
     ),
-    "scalar": lambda table, **o: lp(SIDES, **o),
-    "index": lambda table, **o: lp(replace(SIDES, index="flat"), **o),
-    "constraint": lambda table, **o: lp(ROWS, delta=1e-6, **o),
+    "scalar": lambda table, **o: lp(OF_SIDES, **o),
+    "index": lambda table, **o: lp(replace(OF_SIDES, index="flat"), **o),
+    "constraint": lambda table, **o: lp(OF_ROWS, delta=1e-6, **o),
     "itemsets": lambda table, **o: wn.frequent_itemsets(
         [["a", "b"], ["a"]] * 9, size=1, epsilon=1.0, delta=1e-3, unit="basket", **o
     ),

@@ -9,6 +9,7 @@ from typing import Any
 
 from winnow.core.checks import Real, exact
 from winnow.core.key import Key
+from winnow.core.notebook import Card, InNotebook, pairs_card
 from winnow.core.options import takes
 from winnow.core.plan import Plan
 from winnow.core.relation import Relation
@@ -35,7 +36,7 @@ _NO_INDEX = (
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class MipsPlan(Plan[SealedQuery, Any]):
+class MipsPlan(Plan[SealedQuery, Any], InNotebook):
     """A search among the candidates that it was planned for; it runs on a sealed query."""
 
     error: float | None = None
@@ -45,6 +46,21 @@ class MipsPlan(Plan[SealedQuery, Any]):
     with exponents r x_i is (ln Z - H)/r, where Z >= exp(r max x) and the entropy H is at most ln m.
     So it is at least max x - (ln m)/r; rounding to the grid adds a step.
     """
+
+    def lines(self) -> list[tuple[str, str]]:
+        """The plan as rows of a table."""
+        rows = [("privacy", str(self.guarantee)), ("mechanism", self.name)]
+        if self.error is not None:
+            rows.append(("expected error", f"at most {self.error:.4g} below the largest"))
+        return [*rows, *([("because", self.reason)] if self.reason else [])]
+
+    def _card(self) -> Card:
+        return pairs_card("Plan of a search for a vector", self.lines())
+
+    def __str__(self) -> str:
+        rows = self.lines()
+        width = max(len(name) for name, _ in rows)
+        return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
 
 
 def planned_search(asked: Mips, candidates: SealedVectors, query: SealedQuery) -> MipsPlan:

@@ -251,7 +251,7 @@ def _fewest(of: Callable[[int], OwnedProblem], most: int, wanted: LpBudget) -> i
 
 def _budget(asked: Lp, method: LpMethod, about: LpProblem) -> LpBudget:
     """What is asked for, with the accountant of the budget that pays."""
-    accountant = asked.accountant
+    accountant: str = asked.accountant
     if asked.budget is not None:
         sizing = sizing_accountant(asked.budget, asked.delta)
         if accountant not in ("best", sizing):
@@ -266,7 +266,7 @@ def _budget(asked: Lp, method: LpMethod, about: LpProblem) -> LpBudget:
         about.relation,
         alpha,
         method.rounds,
-        beta=asked.beta,
+        beta=float(asked.beta),
         accountant=accountant,
     )
     if about.target.known:

@@ -206,6 +206,7 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     "seal_scores": (),
     "seal_vectors": (),
     "winnow schema": (),
+    "winnow plan": (),
     "winnow select": _DOCUMENT + _TEXT,
     "winnow topk": _DOCUMENT + _CUT + _TEXT,
     "winnow itemsets": _DOCUMENT + _TEXT,

@@ -152,7 +152,8 @@ def _sealed(relation: Relation) -> Callable[[People], tuple[Any, ...]]:
 
 
 def _boosting() -> Iterator[Replay]:
-    for index in (EXACT, *INDEX_NAMES):
+    names: tuple[Any, ...] = (EXACT, *INDEX_NAMES)
+    for index in names:
         search = Scan() if index == EXACT else Indexed(index=index, slack=0.05)
         needs = "faiss" if index in ("ivf", "hnsw") else ""
         for relation in Relation:

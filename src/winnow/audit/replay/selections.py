@@ -283,7 +283,8 @@ def moved_query(people: People) -> tuple[Any, ...]:
 
 
 def _inner_products() -> Iterator[Replay]:
-    for index in (EXACT, *INDEX_NAMES):
+    names: tuple[Any, ...] = (EXACT, *INDEX_NAMES)
+    for index in names:
         needs = "faiss" if index in ("ivf", "hnsw") else ""
         search = Scan() if index == EXACT else Indexed(index=index)
         options: dict[str, Any] = {"method": search, "epsilon": EPSILON}
