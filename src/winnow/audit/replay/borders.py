@@ -42,7 +42,8 @@ from winnow.core.utility import Utility
 from winnow.core.workloads.arrays import queries, random_queries
 from winnow.core.workloads.part import EXACT_FLOAT
 from winnow.inner_product.crossing import SCAN_FROM
-from winnow.inner_product.verb import max_inner_product
+from winnow.inner_product.methods import Indexed
+from winnow.inner_product.verb import mips
 from winnow.interactive.crossing import WIDE_SUM
 from winnow.interactive.verb import open_interactive
 from winnow.itemsets.kernels import borders as mining
@@ -228,8 +229,7 @@ def _kept(people: People, place: ReplayPlace) -> Any:
 
 
 def _indexed(people: People, place: ReplayPlace) -> Any:
-    return max_inner_product(*moved_query(people), sensitivity=1, epsilon=0.5, index="flat",
-                             seed=place.seed)  # fmt: skip
+    return mips(*moved_query(people), epsilon=0.5, method=Indexed(index="flat"), seed=place.seed)
 
 
 _COMPILED = ((mining.PLAIN, _NONE),)
@@ -270,7 +270,7 @@ REPLAYS: tuple[BorderReplay, ...] = (
     BorderReplay(WIDE_GAPS, "select", _margin, HOLDERS, 1.0, quick=False),
     BorderReplay(ONE_BY_ONE, "classes", _classes, HOLDERS, 1.0),
     BorderReplay(AT_ONCE, "top_k", _kept, HOLDERS_OF_TWO, 1.0, low=1.0),
-    BorderReplay(SCAN_FROM, "max_inner_product", _indexed, STEPS, 2.0, low=1e-9),
+    BorderReplay(SCAN_FROM, "mips", _indexed, STEPS, 2.0, low=1e-9),
     BorderReplay(LAZY_START, "release", _released_queries, ROWS, 4.0, quick=False),
     BorderReplay(FOLLOW, "release", _released_queries, ROWS, 4.0, quick=False),
     _mining(mining.PLAIN, 5.0),
