@@ -105,6 +105,31 @@ def test_a_plan_refuses_a_program_with_another_public_part_before_the_charge(par
         rows.run(other)
 
 
+def test_a_plan_for_rows_of_people_runs_however_many_there_are() -> None:
+    def of(people: int) -> wn.LpProblem:
+        return wn.lp_problem(np.ones((people, 3)), np.ones(people), C, opt=30,
+                             senses=["<="] * people)  # fmt: skip
+
+    planned = wn.plan.lp(of(3), method=wn.PersonRows(**ROWS), epsilon=1, delta=1e-6)
+    for people in (3, 4):
+        assert planned.run(of(people), seed=1).value.x.size == 3
+
+
+def test_an_error_about_lengths_does_not_count_rows_that_may_be_people() -> None:
+    with pytest.raises(wn.DataError, match="one length") as refused:
+        wn.lp_problem(np.ones((417, 3)), np.ones(418), C, opt=30)
+    assert not {"417", "418"} & set(str(refused.value).split())
+
+
+@pytest.mark.parametrize(
+    ("method", "name"),
+    [("scalar-sides", "sensitivity"), ("person-rows", "entries"), ("other", "unknown")],
+)
+def test_a_word_for_a_method_that_needs_more_names_what_is_missing(method: str, name: str) -> None:
+    with pytest.raises(wn.ParameterError, match=name):
+        wn.lp(program({}), method=method, epsilon=1)
+
+
 def test_a_program_without_sides_is_planned_and_not_solved() -> None:
     budget = wn.Budget(epsilon=1, delta=1e-5)
     for problem, method in (
@@ -152,10 +177,12 @@ def test_a_program_is_checked_where_it_is_sealed(wrong: dict[str, Any], message:
         wn.lp_problem(given.pop("A"), given.pop("b"), given.pop("c"), **given)
 
 
-def test_progress_that_nobody_reports_is_refused() -> None:
-    run = wn.Run(progress=lambda done, of: None)
-    with pytest.raises(wn.ParameterError, match="progress"):
-        wn.lp(program({}), method=wn.ScalarSides(**SIDES), epsilon=1, run=run)
+@pytest.mark.parametrize("said", [{"progress": lambda done, of: None}, {"memory": "1GB"}])
+def test_what_a_run_of_a_program_does_not_heed_is_refused(said: dict[str, Any]) -> None:
+    asked: dict[str, Any] = {"method": wn.ScalarSides(**SIDES), "epsilon": 1}
+    with pytest.raises(wn.ParameterError, match="bounds no memory and reports no progress"):
+        wn.lp(program({}), run=wn.Run(**said), **asked)
+    assert wn.lp(program({}), run=wn.Run(pad_to=0.01), **asked).receipt.held
 
 
 VECTORS = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 0.5]])
@@ -220,6 +247,17 @@ def test_the_expected_error_of_a_search_is_above_the_exact_mean() -> None:
         error = wn.plan.mips(matrix, sealed, epsilon=epsilon).error
         assert error is not None and lost <= error <= 2 * np.log(30) / epsilon * 1.01 + 0.01
     assert wn.plan.mips(matrix, sealed, epsilon=1, k=2).error is None
+
+
+def test_plans_of_searches_and_votes_say_what_they_charge() -> None:
+    query = wn.seal_query([2.0, 1.0], sensitivity=1)
+    search = wn.plan.mips(VECTORS, query, epsilon=2)
+    examples = wn.seal_examples([[1, 1], [1, -1]], [1, -1])
+    vote = wn.plan.boost(examples, rounds=3, epsilon=2)
+    for plan in (search, vote):
+        assert str(plan.guarantee) in str(plan) and plan.name in str(plan)
+        assert plan.name in plan._repr_html_() and plan.compared == ()
+    assert "expected error" in str(search) and vote.error is None
 
 
 def test_an_index_is_named_where_it_can_be_built() -> None:

@@ -17,6 +17,7 @@ import pytest
 import winnow as wn
 from reference.canaries import CANARY, overheard
 from winnow import errors
+from winnow.core.plan import Plan
 from winnow.errors import DataError, ForeignError, WinnowError
 from winnow.foreign import guarded, instead, reason, shown
 from winnow.privacy.ledger import Ledger, RecordedBudget, RecordedSession
@@ -134,6 +135,35 @@ def test_every_public_function_that_sees_data_is_guarded() -> None:
     unguarded = [n for n, f in functions.items() if not n.split(".")[-1].startswith("_")
                  and not getattr(getattr(f, "__func__", f), "__guarded__", False)]  # fmt: skip
     assert len(functions) > 30 and not unguarded
+
+
+def test_every_plan_runs_under_a_guard() -> None:
+    kinds, waiting = set(), [Plan]
+    while waiting:
+        kinds.add(kind := waiting.pop())
+        waiting += kind.__subclasses__()
+    assert {wn.plan.LearnPlan, wn.plan.LpPlan, wn.plan.SearchPlan} < kinds
+    assert [kind for kind in kinds if not getattr(kind.run, "__guarded__", False)] == []
+
+
+QUERY = wn.seal_query([2.0, 1.0], sensitivity=1)
+PLANS: dict[str, Callable[[], Any]] = {
+    "mips": lambda: wn.plan.mips(np.eye(2), QUERY, epsilon=1),
+    "boost": lambda: wn.plan.boost(wn.seal_examples([[1, 1]], [1, -1]), rounds=1, epsilon=1),
+    "lp": lambda: wn.plan.lp(wn.lp_problem(np.eye(2), None, [1, 1], opt=1), epsilon=1,
+                             method=wn.ScalarSides(sensitivity=1)),
+    "learn": lambda: wn.plan.learn(wn.labelled(np.eye(2), [0, 1]), epsilon=1,
+                                   method=wn.OneRule(of="stumps", cuts=[1.0])),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", PLANS)
+def test_a_plan_that_is_given_other_data_says_so_and_keeps_none_of_them(verb: str) -> None:
+    plan = PLANS[verb]()
+    for given in ({"a": CANARY}, wn.seal_scores([1.0], wn.Utility.declare(1), labels=[CANARY])):
+        error, heard = overheard(lambda given=given: plan.run(given, budget=wn.Budget(epsilon=1)))
+        assert isinstance(error, wn.ParameterError)
+        assert not [text for text in heard if CANARY in text]
 
 
 def test_a_replaced_error_leaves_nothing_behind() -> None:

@@ -151,6 +151,10 @@ def test_what_an_option_means_is_the_same_for_all_methods() -> None:
     assert options(Listing)[0].needed and not options(Listing)[-1].needed
 
 
+def mips_of_both(data: Any, **said: Any) -> Any:
+    return wn.mips(data, data, **said)
+
+
 @pytest.mark.parametrize(
     ("verb", "said", "kind"),
     [
@@ -159,6 +163,15 @@ def test_what_an_option_means_is_the_same_for_all_methods() -> None:
         (listed, {"epsilon": 1.0}, TypeError),
         (wn.learn, {"epsilon": 1.0}, WinnowError),
         (wn.learn, {"epsilon": 1.0, "colour": 3}, (TypeError, WinnowError)),
+        (wn.lp, {"method": "scalar-sides", "epsilon": 1.0}, WinnowError),
+        (wn.lp, {"method": wn.ScalarSides(sensitivity=1), "epsilon": 1.0}, WinnowError),
+        (wn.lp, {"epsilon": 1.0, "colour": 3}, TypeError),
+        (wn.Session(epsilon=1).lp, {"method": "scalar-sides", "epsilon": 1.0}, WinnowError),
+        (wn.boost, {"epsilon": 1.0, "rounds": 1}, WinnowError),
+        (wn.boost, {"epsilon": 1.0, "rounds": 0}, WinnowError),
+        (wn.boost, {"epsilon": 1.0}, TypeError),
+        (mips_of_both, {"epsilon": 1.0}, WinnowError),
+        (mips_of_both, {"epsilon": 1.0, "colour": 3}, TypeError),
     ],
 )
 def test_no_frame_of_a_derived_verb_keeps_the_data_of_a_refused_call(
@@ -205,7 +218,7 @@ def ranged_command(asked: Typed[Ranged]) -> None:
         (("--moved", "3"), 0, "moved=3.0"),
         (("--between", "3"), 2, "two numbers such as 0,1"),
         (("--between", "1,2,3"), 2, "two numbers such as 0,1"),
-        (("--moved", "x"), 2, "a number or two such as 0.25,1"),
+        (("--moved", "x"), 2, "neither a number nor two such as 0.25,1"),
     ],
 )
 def test_a_line_writes_a_pair_with_a_comma(words: tuple[str, ...], code: int, text: str) -> None:

@@ -260,7 +260,7 @@ def test_other_neighbour_models_are_refused_by_name(name: str) -> None:
         ({"opt": None}, "opt is missing"),
         ({"opt": (2, 1)}, "is empty"),
         ({"opt": -1}, "not positive"),
-        ({"sensitivity": None}, "sensitivity is missing"),
+        ({"sensitivity": None}, "sensitivity=None is a NoneType"),
         ({"sensitivity": 0}, "not positive"),
         ({"sensitivity": 1e-15}, "too small"),
         ({"epsilon": 0}, "not above 0"),

@@ -84,16 +84,20 @@ def _value(field: Field, text: Any) -> Any:
     """What was typed, as the record takes it: LOW,HIGH is a pair of numbers."""
     if not field.pair or text is None:
         return text
-    single = float in field.kinds
-    wanted = "a number or two such as 0.25,1" if single else "two numbers such as 0,1"
-    refusal = ParameterError(f"{flag_of(field)} {text!r} is not {wanted}")
+    return number_or_pair(flag_of(field), text, single=field.single)
+
+
+def number_or_pair(flag: str, text: str, *, single: bool = True) -> float | tuple[float, float]:
+    """Two numbers with a comma between them; or one, where ``single`` allows it."""
+    wanted = "neither a number nor two such as 0.25,1" if single else "not two numbers such as 0,1"
+    refusal = ParameterError(f"{flag} {text!r} is {wanted}")
     with instead(refusal, ValueError):
-        numbers = tuple(float(part) for part in text.split(","))
+        numbers = [float(part) for part in text.split(",")]
     if len(numbers) == 1 and single:
         return numbers[0]
     if len(numbers) != 2:
         raise refusal
-    return numbers
+    return numbers[0], numbers[1]
 
 
 def offered(record: type[Any]) -> list[Field]:
@@ -135,7 +139,7 @@ def spelled(help: str, flags: dict[str, str]) -> str:
 def _parameter(field: Field, help: str, about: Option, maybe: bool = False) -> Parameter:
     kind = str if field.simple == list[str] else field.simple
     default = None if maybe or field.default == () else field.default
-    if field.needed or field.name == "epsilon":  # a command has no other way to say it
+    if not maybe and (field.needed or field.name == "epsilon"):  # no other way to say it
         default = Parameter.empty
     shown = typer.Option(
         flag_of(field),

@@ -65,6 +65,10 @@ class Option:
     """Where it is offered besides Python."""
 
 
+EPSILON = Option("The privacy loss of this call in total.", "E", above=0)
+"""The option that every request has."""
+
+
 @dataclass(frozen=True)
 class Methods:
     """The option that chooses a method; a word means the method with its defaults."""
@@ -109,7 +113,14 @@ class Methods:
                 first = self.takers(name)[0] if self.takers(name) else ""
                 mend = f"choose it with method={first}" if made is None else f"{word} has none"
                 raise ParameterError(f"{name}={shown(value)} is for {takers}; {mend}")
-        return AUTO if made is None else made(**said)
+        if made is None:
+            return AUTO
+        for field in options(made):
+            if field.needed and field.name not in said:
+                raise ParameterError(
+                    f"{field.name} is missing; {word} needs it. {field.option.help}"
+                )
+        return made(**said)
 
 
 @dataclass(frozen=True)
@@ -141,6 +152,11 @@ class Field:
     def pair(self) -> bool:
         """Whether it takes two numbers, which a line writes as LOW,HIGH."""
         return any(get_origin(kind) is tuple and ... not in get_args(kind) for kind in self.kinds)
+
+    @property
+    def single(self) -> bool:
+        """Whether it takes one number."""
+        return float in self.kinds
 
     @property
     def simple(self) -> Any:
@@ -236,6 +252,9 @@ def _check(field: Field, option: Option, value: Any) -> None:
                 f"{field.name}={shown(value)} is unknown; choose one of: {', '.join(field.words)}"
             )
         return
+    if field.pair:
+        _check_pair(field, value)
+        return
     if field.simple is bool:
         if value not in (True, False) or not isinstance(value, bool):
             raise ParameterError(f"{field.name}={shown(value)} is not True or False")
@@ -254,6 +273,17 @@ def _check(field: Field, option: Option, value: Any) -> None:
     ):
         if wrong:
             raise ParameterError(f"{field.name}={value} is {text}; {_range(option)}")
+
+
+def _check_pair(field: Field, value: Any) -> None:
+    """Refuse what is not two finite numbers, or one where that is a choice."""
+    from winnow.core.checks import exact
+
+    two = isinstance(value, tuple | list) and len(value) == 2
+    if not two and not field.single:
+        raise ParameterError(f"{field.name}={shown(value)} is not a pair; give two numbers")
+    for number in value if two else (value,):
+        exact(field.name, number)
 
 
 def _number(field: Field, value: Any) -> Any:

@@ -17,7 +17,7 @@ from winnow.core.relation import Relation
 from winnow.core.released import Receipt, Released
 from winnow.core.tape import Randomness, Tape
 from winnow.core.unit import Unit
-from winnow.errors import GrantError, RelationMismatch
+from winnow.errors import GrantError, ParameterError, RelationMismatch
 from winnow.privacy import Budget, Event, Grant, Promise, single_use_grant
 from winnow.privacy.sizing import checked_budget
 
@@ -63,6 +63,11 @@ def open_run(
 
 
 def _check(plan: Plan[D, R], data: D) -> None:
+    if not isinstance(getattr(data, "relation", None), Relation):
+        raise ParameterError(
+            f"a {type(data).__name__} is not sealed; give sealed data of the kind that the plan "
+            "was made for"
+        )
     if data.relation is not plan.relation:
         raise RelationMismatch(
             f"the plan is for data under {plan.relation}, and these are under {data.relation}; "

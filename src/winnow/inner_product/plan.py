@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 from winnow.core.checks import Real, exact
 from winnow.core.key import Key
-from winnow.core.notebook import Card, InNotebook, pairs_card
+from winnow.core.notebook import Listed
 from winnow.core.options import takes
-from winnow.core.plan import Plan
+from winnow.core.plan import Plan, Private
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
 from winnow.inner_product.boosting import Ensemble, SmoothBoost
@@ -29,6 +29,9 @@ from winnow.inner_product.vectors import EXACT, SealedQuery, SealedVectors, seal
 from winnow.privacy import BoundedRange, Repeat, calibrate, guarantee_of
 from winnow.privacy.sizing import sizing_accountant
 
+D = TypeVar("D", bound=Private)
+R = TypeVar("R")
+
 _NO_INDEX = (
     "method='auto' takes no index: one was faster only where all candidates have nearly the same "
     "chance"
@@ -36,16 +39,23 @@ _NO_INDEX = (
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class MipsPlan(Plan[SealedQuery, Any], InNotebook):
-    """A search among the candidates that it was planned for; it runs on a sealed query."""
+class SearchPlan(Plan[D, R], Listed):
+    """A search among candidates, or a vote of learners that were searched for one by one."""
 
     error: float | None = None
     """The inner product of what is drawn is below the largest by at most this on average.
 
-    Of one draw without slack; None for others. The mean score under the exponential mechanism
-    with exponents r x_i is (ln Z - H)/r, where Z >= exp(r max x) and the entropy H is at most ln m.
-    So it is at least max x - (ln m)/r; rounding to the grid adds a step.
+    Of one draw without slack; None for others and for votes. The mean score under the exponential
+    mechanism with exponents r x_i is (ln Z - H)/r, where Z >= exp(r max x) and the entropy H is at
+    most ln m. So it is at least max x - (ln m)/r; rounding to the grid adds a step.
     """
+
+    heading: ClassVar[str] = "Plan of a search for vectors"
+
+    @property
+    def compared(self) -> tuple[Any, ...]:
+        """Nothing: every method draws from one law."""
+        return ()
 
     def lines(self) -> list[tuple[str, str]]:
         """The plan as rows of a table."""
@@ -54,16 +64,10 @@ class MipsPlan(Plan[SealedQuery, Any], InNotebook):
             rows.append(("expected error", f"at most {self.error:.4g} below the largest"))
         return [*rows, *([("because", self.reason)] if self.reason else [])]
 
-    def _card(self) -> Card:
-        return pairs_card("Plan of a search for a vector", self.lines())
 
-    def __str__(self) -> str:
-        rows = self.lines()
-        width = max(len(name) for name, _ in rows)
-        return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
-
-
-def planned_search(asked: Mips, candidates: SealedVectors, query: SealedQuery) -> MipsPlan:
+def planned_search(
+    asked: Mips, candidates: SealedVectors, query: SealedQuery
+) -> SearchPlan[SealedQuery, Any]:
     """The plan of a search, from what is public of candidates and query."""
     vectors, reason = _searched(candidates, asked.method)
     k, single = asked.k or 1, asked.k is None
@@ -73,12 +77,12 @@ def planned_search(asked: Mips, candidates: SealedVectors, query: SealedQuery) -
         labels = chosen.labels(vectors, private, key)
         return labels[0] if single else labels
 
-    return MipsPlan(
+    return SearchPlan(
         mechanism=chosen,
         relation=query.relation,
         guarantee=chosen.guarantee(chosen.promise(query.relation)),
         draw=drawn,
-        check=lambda private: chosen.check(vectors, private),
+        check=lambda private: chosen.check(vectors, query_in(private)),
         reason=reason,
         error=_error(chosen, vectors, query),
     )
@@ -92,7 +96,7 @@ def _error(chosen: IndexedSelection, vectors: SealedVectors, query: SealedQuery)
     return (math.log(size) / float(chosen.scale(grid.utility)) + 1) * 2.0**grid.power
 
 
-def planned_vote(asked: Boost, examples: SealedExamples) -> Plan[SealedExamples, Ensemble]:
+def planned_vote(asked: Boost, examples: SealedExamples) -> SearchPlan[SealedExamples, Ensemble]:
     """The plan of all rounds of boosting, from what is public of the examples."""
     booster, relation, rounds = SmoothBoost(asked.advantage), examples.relation, asked.rounds
     slack = asked.method.slack if isinstance(asked.method, Indexed) else 0
@@ -118,12 +122,12 @@ def planned_vote(asked: Boost, examples: SealedExamples) -> Plan[SealedExamples,
         return _searched(private.predictions, asked.method)[0]
 
     def check(private: SealedExamples) -> None:
-        chosen.check(searched(private), private.weighed((), booster.weights(0)))
+        chosen.check(searched(examples_in(private)), private.weighed((), booster.weights(0)))
 
     def vote(private: SealedExamples, key: Key) -> Ensemble:
         return booster.run(IndexedRounds(chosen, searched(private), utility, rounds, key), private)
 
-    return Plan(
+    return SearchPlan(
         mechanism=mechanism,
         relation=relation,
         guarantee=sized.guarantee,
@@ -200,7 +204,7 @@ def examples_in(examples: Any) -> SealedExamples:
 
 
 @takes(Mips, of=object)
-def mips(candidates: Any, query: SealedQuery, asked: Mips) -> MipsPlan:
+def mips(candidates: Any, query: SealedQuery, asked: Mips) -> SearchPlan[SealedQuery, Any]:
     """What ``wn.mips`` runs: its event, guarantee and expected error. Nothing is spent.
 
     ``plan.run(query, budget=...)`` is the search, for any query under the same relation.
@@ -209,7 +213,7 @@ def mips(candidates: Any, query: SealedQuery, asked: Mips) -> MipsPlan:
 
 
 @takes(Boost)
-def boost(examples: SealedExamples, asked: Boost) -> Plan[SealedExamples, Ensemble]:
+def boost(examples: SealedExamples, asked: Boost) -> SearchPlan[SealedExamples, Ensemble]:
     """What ``wn.boost`` runs: its event and guarantee. Nothing is spent.
 
     ``plan.run(examples, budget=...)`` is the vote.

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
-from winnow.core.checks import Real, count, delta_range, exact, one_of, positive, probability
+from winnow.core.checks import Real, exact
 from winnow.core.measurement import MEASUREMENTS
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
@@ -46,17 +46,6 @@ class LpBudget:
     checked: bool = False
     beta: float = 0.05
     accountant: str = "best"
-
-    def __post_init__(self) -> None:
-        positive(epsilon=self.epsilon)
-        delta_range(delta=self.delta)
-        probability(beta=self.beta)
-        count(searches=self.searches)
-        one_of(("best", "pure", "zcdp", "tight"), accountant=self.accountant)
-        if self.alpha is not None:
-            positive(alpha=self.alpha)
-        if self.rounds is not None:
-            count(rounds=self.rounds)
 
 
 @dataclass(frozen=True)

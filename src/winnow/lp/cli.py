@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from winnow.cli.derived import Typed
+from winnow.cli.derived import Typed, number_or_pair
 from winnow.cli.options import (
     JsonOption,
     OutOption,
@@ -22,7 +22,6 @@ from winnow.cli.recording import UNRECORDED, Record
 from winnow.cli.reporting import reported, saved_then_shown
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
-from winnow.foreign import instead
 from winnow.lp.request import Lp
 
 if TYPE_CHECKING:
@@ -130,19 +129,14 @@ class Program:
         sense = str(self.sense or Sense.AT_MOST)
         return plain_lp(file, self.b, self.c, sense=sense, maximise=not self.minimise)
 
-    def value(self) -> float | tuple[float, ...]:
+    def value(self) -> float | tuple[float, float]:
         """The optimal value, or the numbers that it lies between."""
         if self.opt is None:
             raise ParameterError(
                 "the value of the objective is missing; give --opt V if it is public, or --opt "
                 "LOW,HIGH to search for it between two public numbers"
             )
-        refusal = ParameterError(
-            f"--opt {self.opt!r} is neither a number nor two such as 80,200; give V or LOW,HIGH"
-        )
-        with instead(refusal, ValueError):
-            numbers = tuple(float(part) for part in self.opt.split(","))
-        return numbers[0] if len(numbers) == 1 else numbers
+        return number_or_pair("--opt", self.opt)
 
 
 NO_PROGRAM = Program()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from winnow.core.checks import Real, exact
+from winnow.core.checks import Real
 from winnow.core.options import Method, Option
 from winnow.errors import ParameterError
 from winnow.inner_product.methods import IndexName
@@ -55,21 +55,14 @@ class ScalarSides(LpMethod):
     """Right-hand sides are private, and one person moves each by little; A and c are public."""
 
     sensitivity: Annotated[
-        Real | tuple[Real, Real] | None,
+        Real | tuple[Real, Real],
         Option(
             "The most that one person moves any right-hand side, or DOWN,UP for what adding one "
             "does.",
             "S",
         ),
-    ] = None
+    ]
     monotone: Annotated[bool, Option("Adding a person never lowers a right-hand side.")] = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.sensitivity is None:
-            raise ParameterError(
-                "sensitivity is missing; give the most that one person moves any b_i"
-            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,23 +70,14 @@ class PersonRows(LpMethod):
     """Every row of A and b is a person; the objective and public ranges are known."""
 
     entries: Annotated[
-        tuple[Real, Real] | None,
-        Option(
-            "Public range of the entries of A; what is outside is clipped.",
-            "LOW,HIGH",
-        ),
-    ] = None
+        tuple[Real, Real],
+        Option("Public range of the entries of A; what is outside is clipped.", "LOW,HIGH"),
+    ]
     sides: Annotated[
-        tuple[Real, Real] | None,
-        Option(
-            "Public range of the right-hand sides; what is outside is clipped.",
-            "LOW,HIGH",
-        ),
-    ] = None
-    rows: Annotated[
-        int | None,
-        Option("A public bound on the number of rows.", "M", least=1),
-    ] = None
+        tuple[Real, Real],
+        Option("Public range of the right-hand sides; what is outside is clipped.", "LOW,HIGH"),
+    ]
+    rows: Annotated[int, Option("A public bound on the number of rows.", "M", least=1)]
     exceptions: Annotated[
         int | None,
         Option(
@@ -102,21 +86,3 @@ class PersonRows(LpMethod):
             least=1,
         ),
     ] = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("entries", "sides", "rows"):
-            if getattr(self, name) is None:
-                raise ParameterError(
-                    f"{name} is missing; rows of people need the public ranges entries= and "
-                    "sides=, a bound rows= on their number, and exceptions= or alpha="
-                )
-        for name in ("entries", "sides"):
-            object.__setattr__(self, name, _pair(name, getattr(self, name)))
-
-
-def _pair(name: str, value: Any) -> tuple[Real, Real]:
-    if not isinstance(value, tuple | list) or len(value) != 2:
-        raise ParameterError(f"{name} is not a pair; give (low, high)")
-    low, high = (exact(name, end) for end in value)
-    return low, high

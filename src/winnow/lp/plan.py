@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from winnow.core.checks import exact
 from winnow.core.key import Key
-from winnow.core.notebook import Card, InNotebook, pairs_card
+from winnow.core.notebook import Listed
 from winnow.core.options import takes
 from winnow.core.plan import Plan
 from winnow.core.sealed import PublicFact
@@ -38,12 +39,13 @@ _MOST_INDEXED = 1 << 27
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LpPlan(Plan[LpProblem, LpSolution], InNotebook):
+class LpPlan(Plan[LpProblem, LpSolution], Listed):
     """What will be run, what it costs, and what it promises. All of it is public."""
 
     expected: LpExpected = field(repr=False)
     """Rounds, step, and the parts of the promise."""
     method: LpMethod
+    heading: ClassVar[str] = "Plan of a linear program"
 
     @property
     def error(self) -> float:
@@ -62,14 +64,6 @@ class LpPlan(Plan[LpProblem, LpSolution], InNotebook):
     def to_dict(self) -> dict[str, object]:
         """The plan as plain data."""
         return {"method": self.method.word(), **self.expected.to_dict()}
-
-    def _card(self) -> Card:
-        return pairs_card("Plan of a linear program", self.lines())
-
-    def __str__(self) -> str:
-        rows = self.lines()
-        width = max(len(name) for name, _ in rows)
-        return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
 
 
 def planned(asked: Lp, about: LpProblem) -> LpPlan:
@@ -101,7 +95,7 @@ def _scalar(asked: Lp, method: ScalarSides, about: LpProblem) -> LpPlan:
     )
 
     def check(private: LpProblem) -> None:
-        about.check_like(private, rows=True)
+        about.check_like(program_in(private), rows=True)
         mechanism.check(private.offsets(utility), problem.largest, mixed=mixed)
 
     def solved(private: LpProblem, key: Key) -> LpSolution:
@@ -140,7 +134,7 @@ def _with_index(asked: Lp, method: ScalarSides, about: LpProblem, index: str) ->
     dense = checked_vectors(problem.rows.matrix.dense)
 
     def check(private: LpProblem) -> None:
-        about.check_like(private, rows=True)
+        about.check_like(program_in(private), rows=True)
         sides = private.offsets(utility).values
         sides.publish(PublicFact.REFUSED_DATA, lambda b: checked_vectors(b[:, None]) is None)
 
@@ -190,7 +184,7 @@ def _owned(asked: Lp, method: PersonRows, about: LpProblem) -> LpPlan:
         relation=about.relation,
         guarantee=expected.guarantee,
         draw=solved,
-        check=lambda private: about.check_like(private, rows=False),
+        check=lambda private: about.check_like(program_in(private), rows=False),
         seconds=lp_seconds(expected, int(problem.rows) * about.columns, lazy=False),
         expected=expected,
         method=method,
@@ -201,7 +195,6 @@ def _public_rows(
     asked: Lp, method: ScalarSides, about: LpProblem
 ) -> tuple[ScalarProblem, Utility, LpExpected]:
     """The public side of a program with private right-hand sides, and what it promises."""
-    assert method.sensitivity is not None
     utility = Utility.declare(method.sensitivity, monotone=method.monotone, relation=about.relation)
     upper, mixed = about.public_rows()
     problem = ScalarProblem.of(upper, about.simplex, about.target, mixed=mixed)
@@ -210,8 +203,10 @@ def _public_rows(
 
 def _people(asked: Lp, method: PersonRows, about: LpProblem) -> tuple[OwnedProblem, LpExpected]:
     """The public side of a program whose rows are people, and what it promises."""
-    entries, sides = method.entries, method.sides
-    assert entries is not None and sides is not None and method.rows is not None
+    entries, sides = (
+        (exact(name, low), exact(name, high))
+        for name, (low, high) in (("entries", method.entries), ("sides", method.sides))
+    )
     if about.one_sense() == ">=":
         entries, sides = (-entries[1], -entries[0]), (-sides[1], -sides[0])
     rows, wanted = int(method.rows), _budget(asked, method, about)

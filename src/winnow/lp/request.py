@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from winnow.core.checks import Real
-from winnow.core.options import Checked, Methods, Option
+from winnow.core.options import EPSILON, Checked, Methods, Option
 from winnow.errors import GuaranteeError, ParameterError
+from winnow.foreign import shown
 from winnow.lp.methods import LpMethod, PersonRows, ScalarSides
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class Lp(Checked):
             auto=False,
         ),
     ]
-    epsilon: Annotated[Real, Option("The privacy loss of this call in total.", "E", above=0)]
+    epsilon: Annotated[Real, EPSILON]
     delta: Annotated[
         Real,
         Option(
@@ -71,11 +72,23 @@ class Lp(Checked):
                 "person owns a row)"
             )
         super().__post_init__()
-        if self.run is not None and self.run.progress is not None:
-            raise ParameterError("linear programs report no progress; leave progress= out of run=")
+        _check_run(self.run)
 
     def plan(self, about: LpProblem) -> LpPlan:
         """What is charged, drawn and promised, from what is public of the program."""
         from winnow.lp.plan import planned
 
         return planned(self, about)
+
+
+def _check_run(run: Any) -> None:
+    """Refuse what a linear program does not heed."""
+    from winnow.core.request import Run
+
+    if run is None or (isinstance(run, Run) and run == Run(pad_to=run.pad_to)):
+        return
+    if isinstance(run, Run):
+        raise ParameterError(
+            "a linear program bounds no memory and reports no progress; give wn.Run(pad_to=...)"
+        )
+    raise ParameterError(f"run={shown(run)} does not say how it runs; give wn.Run(pad_to=...)")

@@ -7,7 +7,7 @@ is public.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from winnow.core.utility import Utility
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded, instead, shown
 from winnow.lp.crossing.rows import (
+    SENSES,
     SealedOffsets,
     SealedRows,
     check_lengths,
@@ -126,7 +127,9 @@ class LpProblem:
             "maximise": self.simplex.maximise == other.simplex.maximise,
             "bound": self.simplex.bound == other.simplex.bound,
             "opt": self.target == other.target,
-            "senses": self.senses == other.senses,
+            "senses": (
+                self.senses == other.senses if rows else self.one_sense() == other.one_sense()
+            ),
             "A": not rows or self.matrix is other.matrix or _equal(self, other),
         }
         for name, equal in same.items():
@@ -219,13 +222,13 @@ def lp_problem(
 
 
 def _senses(senses: Any, size: int | None) -> str | tuple[str, ...]:
-    if senses is None or isinstance(senses, str):
-        said: str | tuple[str, ...] = "<=" if senses is None else senses
+    if isinstance(senses, str):
+        said: str | tuple[str, ...] = senses
         listed = {said}
     else:
-        said = tuple(str(each) for each in senses)
+        said = tuple(map(str, senses)) if isinstance(senses, Iterable) else ()
         listed = set(said)
-    wrong = listed - {"<=", ">=", "="} or (
+    wrong = listed - set(SENSES) or (
         not isinstance(said, str) and size is not None and len(said) != size and size > 0
     )
     if wrong or not listed:

@@ -1,7 +1,7 @@
 from winnow.answers.plan import MethodRow as MethodRow
 from winnow.answers.plan import ReleasePlan as ReleasePlan
 from winnow.answers.plan import release as release
-from winnow.inner_product.plan import MipsPlan as MipsPlan
+from winnow.inner_product.plan import SearchPlan as SearchPlan
 from winnow.inner_product.plan import boost as boost
 from winnow.inner_product.plan import mips as mips
 from winnow.interactive.plan import InteractiveComparison as InteractiveComparison

@@ -79,18 +79,25 @@ def _kind(field: Field) -> Any:
     if isinstance(field.option, Methods):
         bodies = [_method(each) for each in field.option.of if options(each)]
         return Annotated[reduce(or_, bodies, Literal[field.words]), Meta(description=_help(field))]
-    kind = bool if field.simple is bool else Annotated[field.simple, _meta(field, field.option)]
+    plain: Any = field.simple
+    if field.pair:
+        plain = tuple[float, float] | float if field.single else tuple[float, float]
+    kind = bool if plain is bool else Annotated[plain, _meta(field, field.option)]
     return kind | None if field.default is None else kind
 
 
 def _method(made: type[Method]) -> type[Any]:
-    listed = [(field.name, _kind(field), field.default) for field in options(made)]
+    listed = [
+        (field.name, _kind(field), *(() if field.needed else (field.default,)))
+        for field in options(made)
+    ]
     return msgspec.defstruct(
         f"{made.__name__}Method",
         listed,
         tag_field="kind",
         tag=made.word(),
         frozen=True,
+        kw_only=True,
         forbid_unknown_fields=True,
         omit_defaults=True,
         namespace={"__doc__": made.__doc__},

@@ -69,8 +69,7 @@ def seal_offset_vectors(matrix: Floats, offsets: SealedOffsets, index: str) -> S
 def seal_rows(matrix: Any, b: Any, relation: Relation = Relation.ADD_REMOVE) -> SealedRows:
     """Seal a whole matrix (2-d array or scipy sparse) with its right-hand sides."""
     values = vector(b, "b", empty=True)
-    if matrix.shape[0] != len(values):
-        raise DataError("A and b do not have one row for each other; give them one length")
+    check_lengths(matrix, values)
     content = Sealed((matrix, values), "rows of a linear program")
     return SealedRows(content, int(matrix.shape[1]), relation)
 
@@ -124,11 +123,9 @@ def as_upper_rows(
 
 
 def check_lengths(matrix: Any, sides: Floats) -> None:
-    """Refuse right-hand sides that are not one for each row."""
+    """Refuse right-hand sides that are not one for each row; how many there are may be private."""
     if len(sides) != matrix.shape[0]:
-        raise DataError(
-            f"b has {len(sides)} entries and A has {matrix.shape[0]} rows; give one for each"
-        )
+        raise DataError("A and b do not have one row for each other; give them one length")
 
 
 def upper_matrix(matrix: Any, senses: Any) -> tuple[Any, bool]:
@@ -155,7 +152,7 @@ def upper_sides(values: Floats, senses: Any) -> Floats:
 
 def _signs(senses: Any, size: int) -> tuple[Any, Any]:
     """Which rows are taken as they are, and which negated; None: none of them."""
-    if senses is None or (isinstance(senses, str) and senses == "<="):
+    if isinstance(senses, str) and senses == "<=":
         return slice(None), None
     kinds = np.full(size, senses) if isinstance(senses, str) else np.asarray(list(senses))
     if len(kinds) != size or not np.isin(kinds, SENSES).all():
