@@ -8,20 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from winnow.audit.replay.compare import FULL_ONLY, Call, Replay, ReplayPlace, calling
+from winnow.audit.replay.compare import FULL_ONLY, Call, Replay, ReplayPlace, calling, words_said
 from winnow.audit.replay.people import Family, People
+from winnow.audit.replay.selections import FAISS, searches
 from winnow.audit.replay.tables import ROWS, table_of
 from winnow.core.relation import Relation
 from winnow.inner_product.crossing import seal_examples
-from winnow.inner_product.methods import INDEX_NAMES, Indexed, Scan
-from winnow.inner_product.vectors import EXACT
+from winnow.inner_product.methods import INDEX_NAMES, Scan
+from winnow.inner_product.request import Boost
 from winnow.inner_product.verb import boost
 from winnow.learn.bound import MECHANISMS
 from winnow.learn.classifier import PrivateClassifier
 from winnow.learn.labelled import labelled
 from winnow.learn.methods import Additive, Boosted, LearnMethod, OneRule
 from winnow.learn.verb import learn
-from winnow.lp.methods import LpMethod, PersonRows, ScalarSides
+from winnow.lp.methods import PersonRows, ScalarSides
+from winnow.lp.request import Lp
 from winnow.lp.sealing import lp_problem
 from winnow.lp.verb import lp
 
@@ -152,20 +154,21 @@ def _sealed(relation: Relation) -> Callable[[People], tuple[Any, ...]]:
 
 
 def _boosting() -> Iterator[Replay]:
-    names: tuple[Any, ...] = (EXACT, *INDEX_NAMES)
-    for index in names:
-        search = Scan() if index == EXACT else Indexed(index=index, slack=0.05)
-        needs = "faiss" if index in ("ivf", "hnsw") else ""
+    for search in searches(slack=0.05):
+        asked: dict[str, Any] = {"epsilon": 2.0, "rounds": 2, "method": search}
+        words = words_said(Boost(**asked))
+        index = words.get("index")
+        quick = words["method"] == Scan.word() or index == "flat"
         for relation in Relation:
             yield Replay(
                 "boost",
-                f"{index} index",
-                calling(boost, _sealed(relation), epsilon=2.0, rounds=2, method=search),
+                f"{index} index" if index else words["method"],
+                calling(boost, _sealed(relation), **asked),
                 EXAMPLES,
                 relation,
-                {"index": index},
-                (int(index in (EXACT, "flat") and relation is Relation.ADD_REMOVE), 3),
-                needs,
+                words,
+                (int(quick and relation is Relation.ADD_REMOVE), 3),
+                "faiss" if index in FAISS else "",
             )
 
 
@@ -187,33 +190,31 @@ def _program(
     return lambda people: (lp_problem(*given(people), **about),)
 
 
-def _words(method: LpMethod) -> dict[str, Any]:
-    """What a replay covers: the words of a method that were said."""
-    said = {"method": method.word(), "selection": method.selection, "index": method.index}
-    return {name: word for name, word in said.items() if word is not None}
-
-
 def _right_hand_sides() -> Iterator[Replay]:
     known: dict[str, Any] = {"sensitivity": 1, "monotone": True, "rounds": 3}
     at: dict[str, Any] = {"opt": 3.0}
-    variants: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
-        ("dense", at, {"selection": "dense"}),
-        ("lazy", at, {"selection": "lazy"}),
-        ("measured", at, {"measure": True}),
-        ("searched", {"opt": (1.0, 5.0)}, {"searches": 2}),
-        ("equations", at | {"senses": "="}, {}),
-        *((f"{index} index", at, {"index": index}) for index in INDEX_NAMES),
+    variants: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any]]] = [
+        ("dense", at, {"selection": "dense"}, {}),
+        ("lazy", at, {"selection": "lazy"}, {}),
+        ("measured", at, {"measure": True}, {}),
+        ("searched", {"opt": (1.0, 5.0)}, {"searches": 2}, {}),
+        ("equations", at | {"senses": "="}, {}, {}),
+        *((f"{index} index", at, {"index": index}, {}) for index in INDEX_NAMES),
+        ("pure sums", at, {}, {"accountant": "pure"}),
+        ("zCDP sums", at, {}, {"accountant": "zcdp", "delta": 0.1}),
+        ("tight sums", at, {}, {"accountant": "tight", "delta": 0.1}),
     ]
-    for variant, about, options in variants:
+    for variant, about, options, more in variants:
         method = ScalarSides(**known, **options)
+        asked: dict[str, Any] = {"method": method, "epsilon": 2.0, **more}
         yield Replay(
             "lp",
             f"private sides, {variant}",
-            calling(lp, _program(demanded, **about), method=method, epsilon=2.0),
+            calling(lp, _program(demanded, **about), **asked),
             DEMANDS,
-            words=_words(method),
+            words=words_said(Lp(**asked)),
             groups=(int(variant in ("dense", "lazy", "flat index")), 3),
-            needs="faiss" if method.index in ("ivf", "hnsw") else "",
+            needs="faiss" if method.index in FAISS else "",
         )
 
 
@@ -238,18 +239,19 @@ def _rows_of_people() -> Iterator[Replay]:
         ("searched", {"alpha": 0.5}, {"searches": 2}),
         *((f"{index} index", {}, {"index": index}) for index in INDEX_NAMES),
     ]
-    for variant, asked, options in variants:
+    for variant, more, options in variants:
         method = PersonRows(**_PUBLIC, rounds=3, **options)
+        asked: dict[str, Any] = {"method": method, "epsilon": 2.0, "delta": 0.1, **more}
         opt = (1.0, 5.0) if variant == "searched" else 3.0
         for relation in Relation if variant == "dense" else (Relation.ADD_REMOVE,):
             given = _program(_owned, senses=">=", maximise=False, opt=opt, relation=relation)
             yield Replay(
                 "lp",
                 f"rows of people, {variant}",
-                calling(lp, given, method=method, epsilon=2.0, delta=0.1, **asked),
+                calling(lp, given, **asked),
                 OWNED,
                 relation,
-                words=_words(method),
+                words=words_said(Lp(**asked)),
                 groups=(int(variant == "dense" and relation is Relation.ADD_REMOVE), 2),
-                needs="faiss" if method.index in ("ivf", "hnsw") else "",
+                needs="faiss" if method.index in FAISS else "",
             )

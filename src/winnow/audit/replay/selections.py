@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import combinations
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
-from winnow.audit.replay.compare import FULL_ONLY, Replay, ReplayPlace, calling
+from winnow.audit.replay.compare import FULL_ONLY, Replay, ReplayPlace, calling, words_said
 from winnow.audit.replay.people import Family, People
+from winnow.core.checks import Real
 from winnow.core.laws import Law
+from winnow.core.options import AUTO
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.utility import Utility
-from winnow.inner_product.methods import INDEX_NAMES, Indexed, Scan
-from winnow.inner_product.vectors import EXACT, seal_query
+from winnow.inner_product.methods import Indexed, IndexName, Scan, SearchMethod
+from winnow.inner_product.request import Mips
+from winnow.inner_product.vectors import seal_query
 from winnow.inner_product.verb import mips
 from winnow.itemsets.verb import frequent_itemsets
 from winnow.mechanisms import CLASSES, ITEMSETS, SELECT, TOP_K, row_named, rows, words
@@ -282,14 +285,21 @@ def moved_query(people: People) -> tuple[Any, ...]:
     return _CANDIDATES, seal_query(query, sensitivity=1)
 
 
+FAISS = ("ivf", "hnsw")
+"""The indices that need the extra."""
+
+
+def searches(slack: Real = 0) -> list[SearchMethod | str]:
+    """Every method of a search, with every index."""
+    return [AUTO, Scan(), *(Indexed(index=name, slack=slack) for name in get_args(IndexName))]
+
+
 def _inner_products() -> Iterator[Replay]:
-    names: tuple[Any, ...] = (EXACT, *INDEX_NAMES)
-    for index in names:
-        needs = "faiss" if index in ("ivf", "hnsw") else ""
-        search = Scan() if index == EXACT else Indexed(index=index)
+    for search in searches():
+        index = search.index if isinstance(search, Indexed) else None
         options: dict[str, Any] = {"method": search, "epsilon": EPSILON}
         variants = [options, options | {"k": 2}, options | {"signed": True}]
-        if index != EXACT:
+        if index is not None:
             variants.append(options | {"method": Indexed(index=index, slack=0.05)})
         for chosen in variants:
             yield Replay(
@@ -297,9 +307,9 @@ def _inner_products() -> Iterator[Replay]:
                 _variant(chosen),
                 calling(mips, moved_query, **chosen),
                 STEPS,
-                words={"index": index},
+                words=words_said(Mips(**chosen)),
                 groups=(int(chosen is options), 4),
-                needs=needs,
+                needs="faiss" if index in FAISS else "",
             )
 
 
