@@ -50,7 +50,7 @@ def _run(*arguments: object):
 
 def test_a_model_is_read_with_bounds_moved_into_rows(model: Path) -> None:
     read = read_model(model)
-    assert read.names == ["early", "late"]
+    assert read.variables is not None and read.variables.names == ["early", "late"]
     assert not read.maximise
     assert read.variables.shift.tolist() == [10, 0]
     assert sorted(read.senses) == ["<=", "<=", ">=", ">="]
@@ -124,15 +124,16 @@ def test_every_kind_of_bound_and_row_keeps_its_meaning(tmp_path: Path, sense: st
     solver.run()
     read = read_model(path)
     assert read.maximise is (sense == "MAX")
-    assert list(read.names) == ["free", "-below", "box", "-free"]
+    made = read.variables
+    assert made is not None
+    assert [made.names[j] for j in made.source] == ["free", "below", "box", "free"]
+    assert made.signs.tolist() == [1, -1, 1, -1]
     assert sorted(read.senses) == ["<=", "<=", "<=", "<=", ">=", ">=", ">="]
     best = wn.plan.lp_optimum(
         read.A, read.b, read.c, senses=read.senses, maximise=read.maximise
     )  # fmt: skip
-    assert best + read.variables.constant == pytest.approx(
-        solver.getInfo().objective_function_value
-    )
-    x = read.variables.original(np.array([1.0, 2.0, 3.0, 5.0]))
+    assert best + made.constant == pytest.approx(solver.getInfo().objective_function_value)
+    x = made.original(np.array([1.0, 2.0, 3.0, 5.0]))
     assert x.tolist() == [-4.0, 1.0, 2.0, 2.0]
 
 

@@ -32,9 +32,8 @@ class LpModel:
     """max or min c'z with A z (senses) b, z >= 0, as it was read and before it is sealed.
 
     Equations and ranges became two rows each. Lower bounds of the file's variables were moved into
-    b, upper bounds became rows, a variable
-    without a lower bound was turned round or split in two, and whole-number conditions were
-    dropped.
+    b, upper bounds became rows, a variable without a lower bound was turned round or split in two,
+    and whole-number conditions were dropped.
     """
 
     A: Any = field(repr=False)
@@ -43,9 +42,10 @@ class LpModel:
     c: Floats = field(repr=False)
     senses: str | tuple[str, ...] = field(repr=False)
     maximise: bool
-    names: Sequence[str] = field(repr=False)
-    """Of z: a name of the file, with a minus where its negative is meant."""
-    variables: FileVariables = field(repr=False)
+    names: Sequence[str] | None = field(default=None, repr=False)
+    """Of z, where these are the variables of the file."""
+    variables: FileVariables | None = field(default=None, repr=False)
+    """How the variables of the file are made of z, where they are not z."""
     relaxed: bool = False
     """Whether whole-number conditions were dropped."""
 
@@ -68,6 +68,8 @@ class LpModel:
             names=self.names,
             relation=relation,
         )
+        if self.variables is None:
+            return sealed
         moved = sealed.target.less(self.variables.constant)
         return replace(sealed, target=moved, variables=self.variables)
 
@@ -116,42 +118,29 @@ def plain_lp(
             f"{matrix} has {rows.shape[1]} columns and {costs} has {len(c)} numbers; give a cost "
             "for each variable"
         )
-    listed = names or [f"x{j}" for j in range(len(c))]
-    same = FileVariables(listed, np.zeros(len(c)), np.arange(len(c)), np.ones(len(c)), 0.0)
-    return LpModel(rows, read_vector(sides), c, sense, maximise, listed, same)
+    return LpModel(rows, read_vector(sides), c, sense, maximise, names)
 
 
-@dataclass(frozen=True)
-class _Variables:
-    """How the variables of a file are made of variables that are not negative."""
-
-    shift: Floats
-    source: Integers
-    signs: Floats
-    limits: Floats
-    """Upper bounds of the new variables; infinite where there is none."""
-
-    @classmethod
-    def of(cls, low: Floats, high: Floats) -> _Variables:
-        empty = np.flatnonzero(low > high)
-        if len(empty):
-            raise DataError(
-                f"the program is infeasible: variable {int(empty[0]) + 1} has a lower bound "
-                "above its upper bound"
-            )
-        bounded, capped = low > -_INFINITE, high < _INFINITE
-        shift = np.where(bounded, low, np.where(capped, high, 0.0))
-        kept = np.flatnonzero(low < high)
-        free = np.flatnonzero(~bounded & ~capped)
-        source = np.concatenate([kept, free])
-        signs = np.where(bounded | ~capped, 1.0, -1.0)[kept]
-        limits = np.where(bounded & capped, high - low, np.inf)[kept]
-        return cls(
-            shift,
-            source,
-            np.concatenate([signs, np.full(len(free), -1.0)]),
-            np.concatenate([limits, np.full(len(free), np.inf)]),
+def _not_negative(low: Floats, high: Floats) -> tuple[Floats, Integers, Floats, Floats]:
+    """Shift, source and signs of ``FileVariables``, and upper bounds of z, infinite where none."""
+    empty = np.flatnonzero(low > high)
+    if len(empty):
+        raise DataError(
+            f"the program is infeasible: variable {int(empty[0]) + 1} has a lower bound "
+            "above its upper bound"
         )
+    bounded, capped = low > -_INFINITE, high < _INFINITE
+    shift = np.where(bounded, low, np.where(capped, high, 0.0))
+    kept = np.flatnonzero(low < high)
+    free = np.flatnonzero(~bounded & ~capped)
+    signs = np.where(bounded | ~capped, 1.0, -1.0)[kept]
+    limits = np.where(bounded & capped, high - low, np.inf)[kept]
+    return (
+        shift,
+        np.concatenate([kept, free]),
+        np.concatenate([signs, np.full(len(free), -1.0)]),
+        np.concatenate([limits, np.full(len(free), np.inf)]),
+    )
 
 
 def _model(lp: Any, highspy: Any) -> LpModel:
@@ -166,21 +155,22 @@ def _model(lp: Any, highspy: Any) -> LpModel:
     layout = csc_matrix if by_column else csr_matrix
     whole = layout(parts, shape=(rows, columns)).tocsc()
     names = list(lp.col_names_) or [f"x{j}" for j in range(columns)]
-    made = _Variables.of(np.array(lp.col_lower_), np.array(lp.col_upper_))
-    if len(made.source) == 0:
+    bounds = np.array(lp.col_lower_), np.array(lp.col_upper_)
+    shift, source, signs, limits = _not_negative(*bounds)
+    if len(source) == 0:
         raise DataError("all variables of the model are fixed; nothing is to be solved")
-    matrix = (whole[:, made.source] @ diags(made.signs)).tocsr()
-    moved = whole @ made.shift
+    matrix = (whole[:, source] @ diags(signs)).tocsr()
+    moved = whole @ shift
     low, high = np.array(lp.row_lower_), np.array(lp.row_upper_)
     # sides may be private: which rows there are must not depend on whether two of them are equal
     upper, lower = np.flatnonzero(high < _INFINITE), np.flatnonzero(low > -_INFINITE)
     low, high = low - moved, high - moved
-    limited = np.flatnonzero(np.isfinite(made.limits))
+    limited = np.flatnonzero(np.isfinite(limits))
     stacked = vstack(
         [
             matrix[upper],
             matrix[lower],
-            identity(len(made.source), format="csr")[limited],
+            identity(len(source), format="csr")[limited],
         ],
         format="csr",
     )
@@ -190,20 +180,12 @@ def _model(lp: Any, highspy: Any) -> LpModel:
     costs = np.array(lp.col_cost_)
     return LpModel(
         stacked,
-        np.concatenate([high[upper], low[lower], made.limits[limited]]),
-        costs[made.source] * made.signs,
+        np.concatenate([high[upper], low[lower], limits[limited]]),
+        costs[source] * signs,
         senses,
         lp.sense_ == highspy.ObjSense.kMaximize,
-        [
-            f"-{names[j]}" if sign < 0 else names[j]
-            for j, sign in zip(made.source.tolist(), made.signs.tolist(), strict=True)
-        ],
-        FileVariables(
-            names,
-            made.shift,
-            made.source,
-            made.signs,
-            float(costs @ made.shift) + float(lp.offset_),
+        variables=FileVariables(
+            names, shift, source, signs, float(costs @ shift) + float(lp.offset_)
         ),
-        len(list(lp.integrality_)) > 0,
+        relaxed=len(list(lp.integrality_)) > 0,
     )
