@@ -20,7 +20,8 @@ from winnow.foreign import guarded
 from winnow.interactive.independent import Independent
 from winnow.interactive.session import Interactive
 from winnow.interactive.verb import open_interactive
-from winnow.itemsets.verb import frequent_itemsets
+from winnow.itemsets.request import Itemsets
+from winnow.itemsets.verb import mined
 from winnow.learn.labelled import labelled
 from winnow.learn.predictor import Predictor
 from winnow.learn.verb import learn
@@ -43,7 +44,7 @@ from winnow.topk.verb import top_k
 from winnow.wide.synthetic import WideSynthetic
 from winnow.wide.verb import release_wide
 
-Asked = TypeVar("Asked", bound=Lp)
+Asked = TypeVar("Asked", Itemsets, Lp)
 
 
 class Session:
@@ -177,14 +178,10 @@ class Session:
         options = self._under_this_budget(options)
         return release_wide(*self._with_table(asked), epsilon=epsilon, delta=delta, **options)
 
-    @guarded
-    def frequent_itemsets(
-        self, baskets: SealedBaskets, *, size: int, epsilon: Real, **options: Any
-    ) -> Released[Any]:
-        """``winnow.frequent_itemsets`` charged to this session's budget."""
-        options = self._under_this_budget(options)
-        options.pop("relation")  # the baskets have their own, and the budget checks it
-        return frequent_itemsets(baskets, size=size, epsilon=epsilon, **options)
+    @takes(Itemsets, of=object)
+    def itemsets(self, baskets: SealedBaskets, asked: Itemsets) -> Released[Any]:
+        """``winnow.itemsets`` charged to this session's budget."""
+        return mined(baskets, self._paid(asked))
 
     @guarded
     def learn(self, X: Any, y: Any = None, *, epsilon: Real, **options: Any) -> Released[Predictor]:

@@ -63,7 +63,6 @@ def test_a_mechanism_without_a_replay_is_noticed() -> None:
         ("cli.options", "Mechanism", "select", "mechanism"),
         ("cli.options", "Noise", "select", "noise"),
         ("cli.options", "TopKMechanism", "top_k", "mechanism"),
-        ("itemsets.cli.command", "ItemsetMechanism", "frequent_itemsets", "mechanism"),
         ("itemsets.cli.command", "BasketLayout", "read_baskets", "layout"),
         ("interactive.cli.command", "SessionMethod", "open_interactive", "method"),
         ("release.cli.command", "Update", "release", "update"),

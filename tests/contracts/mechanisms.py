@@ -460,9 +460,7 @@ REFUSED: dict[str, Callable[..., Any]] = {
     "top_k, real scores": lambda **to: wn.top_k(
         {"a": 0.5, "b": 1.0}, k=1, epsilon=1, mechanism="laplace", max_items=1, **to
     ),
-    "frequent_itemsets, size": lambda **to: wn.frequent_itemsets(
-        baskets(), size=3, epsilon=1, delta=0.1, **to
-    ),
+    "itemsets, size": lambda **to: wn.itemsets(baskets(), size=3, epsilon=1, delta=0.1, **to),
     "above, no threshold": lambda **to: wn.above(_COUNTS, threshold=float("nan"), epsilon=1, **to),
     "mips, lengths": lambda **to: wn.mips(
         VECTORS, wn.seal_query([1.0, 2.0, 3.0], sensitivity=1), epsilon=1, **to

@@ -72,9 +72,9 @@ VERBS: dict[str, Verb] = {
         ), **ask,
     ),
 } | {
-    f"frequent_itemsets, {'public' if known else 'private'} items, k={k}{', counts' * counted}": (
-        lambda known=known, k=k, counted=counted, **ask: wn.frequent_itemsets(
-            items(known), size=2, k=k, with_counts=counted, **ask
+    f"itemsets, {'public' if known else 'private'} items, k={k}{', counts' * counted}": (
+        lambda known=known, k=k, counted=counted, **ask: wn.itemsets(
+            items(known), size=2, k=k, supports="winners" if counted else None, **ask
         )
     )
     for known in (True, False) for k in (None, 5) for counted in (False, True)

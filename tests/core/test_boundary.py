@@ -55,6 +55,13 @@ INNER_PRODUCTS = {
 }  # fmt: skip
 
 
+ITEMSETS = {
+    "ItemsetCanonical", "ItemsetCanonicalAdaptive", "ItemsetChoosing",
+    "ItemsetDistanceToInstability", "ItemsetExponential", "ItemsetJoint", "ItemsetLargeMargin",
+    "ItemsetLimitedDomain", "ItemsetNoisyMax", "ItemsetPermuteAndFlip", "Weighted",
+}  # fmt: skip
+
+
 LEARNING = {
     "Predictor", "PrivateClassifier", "learn", "load_predictor", "labelled", "Labelled",
     "Additive", "AdditivePredictor", "Boosted", "BoostedPredictor", "OneRule",
@@ -80,11 +87,11 @@ def test_the_public_names_are_pinned() -> None:
         "as_substitution", "calibrate", "counts", "open_above", "plan", "seal_scores",
         "select", "tabulate", "top_k", "ReleasedTable",
         "ReleasedTables", *TABLES_AND_WORKLOADS, *INNER_PRODUCTS, *LEARNING,
-        "SealedBaskets", "frequent_itemsets", "read_baskets", "AssociationRule",
+        "SealedBaskets", "itemsets", "read_baskets", "AssociationRule", "Run", *ITEMSETS,
         "AssociationRules", "ItemsetSupports",
         "open_interactive", "resume_interactive", "connect",
         "LpProblem", "LpSolution", "lp", "lp_problem", "read_lp", "PersonRows", "ScalarSides",
-        "Run", "DataError", "ForeignError",
+        "DataError", "ForeignError",
         "ParameterError", "SavingError", "SessionExhausted",
     }  # fmt: skip
 

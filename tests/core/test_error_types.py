@@ -231,6 +231,12 @@ def table(rows: list[tuple[str, int]]) -> wn.SealedTable:
 ROWS = [("f", 7), ("m", 70), ("m", 20), ("f", 90)] * 5
 NEIGHBOURS = ([("f", 7), *ROWS[1:]], [("m", 99), *ROWS[1:]])
 COUNTS = ({"a": 41, "b": 40, "c": 3}, {"a": 42, "b": 41, "c": 4})
+
+
+def sold(baskets: Any) -> wn.SealedBaskets:
+    return wn.read_baskets(baskets, unit="basket")
+
+
 BASKETS = ([["x", "y"], ["x"]], [["x", "y"], ["x"], ["z"]])
 
 
@@ -271,10 +277,10 @@ PUBLIC_ERRORS: dict[str, tuple[Callable[[Any], Any], tuple[Any, Any]]] = {
     "learn, class": (
         lambda d: wn.learn(table(d), "sex", method="trees", epsilon=1), NEIGHBOURS),
     "itemsets, size": (
-        lambda d: wn.frequent_itemsets(d, size=0, k=1, epsilon=1, unit="basket"), BASKETS),
-    "itemsets, mechanism": (
-        lambda d: wn.frequent_itemsets(d, size=1, k=1, epsilon=1, unit="basket",
-                                       mechanism="x"), BASKETS),
+        lambda d: wn.itemsets(sold(d), size=0, k=1, epsilon=1), BASKETS),
+    "itemsets, method": (
+        lambda d: wn.itemsets(sold(d), size=1, k=1, epsilon=1, method="x"), BASKETS),
+    "itemsets, not read": (lambda d: wn.itemsets(d, size=1, k=1, epsilon=1), BASKETS),
     "lp, method": (
         lambda b: wn.lp(wn.lp_problem(np.eye(2), b, [1, 1], opt=1), method="all", epsilon=1),
         ([1.0, 2.0], [1.0, 2.5])),

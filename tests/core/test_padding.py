@@ -105,8 +105,13 @@ VERBS: dict[str, Callable[..., Any]] = {
     "scalar": lambda table, **o: lp(OF_SIDES, **o),
     "index": lambda table, **o: lp(replace(OF_SIDES, index="flat"), **o),
     "constraint": lambda table, **o: lp(OF_ROWS, delta=1e-6, **o),
-    "itemsets": lambda table, **o: wn.frequent_itemsets(
-        [["a", "b"], ["a"]] * 9, size=1, epsilon=1.0, delta=1e-3, unit="basket", **o
+    "itemsets": lambda table, **o: wn.itemsets(
+        wn.read_baskets([["a", "b"], ["a"]] * 9, unit="basket"),
+        size=1,
+        epsilon=1.0,
+        delta=1e-3,
+        run=wn.Run(pad_to=o.pop("pad_to", None)),
+        **o,
     ),
 }
 

@@ -168,8 +168,12 @@ VERBS: dict[str, Callable[[Any], Any]] = {
     "read_baskets, pairs": lambda s: wn.read_baskets(s, unit="basket", basket="n", item="name"),
     "read_baskets, indicators": lambda s: wn.read_baskets(s, unit="basket", layout="indicators"),
     "read_baskets, items": lambda s: wn.read_baskets([["a"]], unit="basket", items=s),
-    "frequent_itemsets": lambda s: wn.frequent_itemsets(s, size=1, k=1, unit="basket", delta=1e-6,
-                                                        **HOW),
+    "itemsets": lambda s: wn.itemsets(wn.read_baskets(s, unit="basket"), size=1, k=1, delta=1e-6,
+                                      **HOW),
+    "plan.itemsets, not read": lambda s: wn.plan.itemsets(s, size=1, delta=1e-6, **HOW),
+    "plan.itemsets, run": lambda s: wn.plan.itemsets(
+        wn.plan.baskets(), size=1, epsilon=1.0, delta=1e-6).run(s),
+    "itemsets, not read": lambda s: wn.itemsets(s, size=1, k=1, delta=1e-6, **HOW),
     "plan.select": lambda s: wn.plan.select(s, epsilon=1.0),
     "plan.top_k": lambda s: wn.plan.top_k(s, k=1, epsilon=1.0),
 }  # fmt: skip

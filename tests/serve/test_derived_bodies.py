@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -10,7 +11,8 @@ import pytest
 
 import winnow as wn
 from winnow.core.options import AUTO, Checked, Method, Methods, Option
-from winnow.serve.bodies import Order
+from winnow.itemsets.request import Itemsets
+from winnow.serve.bodies import ItemsetsOrder, Order
 from winnow.serve.derived import asked_of, body
 from winnow.serve.sending import sent
 
@@ -68,6 +70,16 @@ def test_what_a_client_sends_is_what_is_asked_on_the_server(method: Any) -> None
     order = decoded(**sent(wanted))
     back = asked_of(order, {"names": tuple}, budget=7)
     assert back == Wanted(k=3, epsilon=1.0, names=("a", "b"), method=method, budget=7)
+
+
+@pytest.mark.parametrize(
+    "method", ["joint", wn.ItemsetChoosing(growth=3), wn.ItemsetLimitedDomain(reach=9)]
+)
+def test_a_process_that_plans_is_sent_the_order_with_its_method(method: Any) -> None:
+    asked = Itemsets(size=2, epsilon=1.0, method=method)
+    order = msgspec.convert({"kind": "itemsets", **sent(asked)}, ItemsetsOrder)
+    again = pickle.loads(pickle.dumps(order))
+    assert again == order and asked_of(again, {}) == asked
 
 
 def test_a_word_is_sent_for_a_method_with_its_defaults() -> None:

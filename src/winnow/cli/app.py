@@ -27,7 +27,6 @@ from winnow.inner_product import cli as inner_product
 from winnow.interactive.cli import command as ask
 from winnow.interactive.cli import plan as plan_interactive
 from winnow.itemsets.cli import command as itemsets
-from winnow.itemsets.cli import plan as plan_itemsets
 from winnow.learn import cli as learn
 from winnow.lp import cli as lp
 from winnow.release.cli import command as release
@@ -198,7 +197,7 @@ app.add_typer(
 _add(plans, "select", plan.select, BEFORE, plan.EXAMPLES)
 _add(plans, "topk", plan_topk.topk, BEFORE, plan_topk.EXAMPLES)
 _add(plans, "margin", plan_margin.margin, BEFORE, plan_margin.EXAMPLES)
-_add(plans, "itemsets", plan_itemsets.itemsets, BEFORE, plan_itemsets.EXAMPLES)
+_add(plans, "itemsets", itemsets.plan, BEFORE, itemsets.PLAN_EXAMPLES)
 _add(plans, "learn", learn.plan, BEFORE, learn.PLAN_EXAMPLES)
 _add(plans, "tabulate", tables.plan, BEFORE, tables.PLAN_EXAMPLES)
 _add(plans, "release", plan_release.release, BEFORE, plan_release.EXAMPLES)

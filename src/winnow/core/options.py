@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, dataclass
 from dataclasses import fields as dataclass_fields
-from functools import wraps
+from functools import cached_property, wraps
 from inspect import BoundArguments, Parameter, Signature, signature
 from types import NoneType, UnionType
 from typing import (
@@ -79,7 +79,7 @@ class Methods:
     auto: bool = True
     """Whether Winnow can choose; False where only the user knows, such as who is private."""
 
-    @property
+    @cached_property
     def by_word(self) -> dict[str, type[Method]]:
         """The methods by the words that users write."""
         return {each.word(): each for each in self.of}
@@ -134,14 +134,14 @@ class Field:
     default: Any
     """``MISSING``: it has to be given."""
 
-    @property
+    @cached_property
     def words(self) -> tuple[str, ...]:
         """The words that it takes, where it takes words."""
         if isinstance(self.option, Methods):
             return self.option.words
         return next((get_args(kind) for kind in self.kinds if get_origin(kind) is Literal), ())
 
-    @property
+    @cached_property
     def kinds(self) -> tuple[Any, ...]:
         """The types of its values, None left out."""
         union = get_origin(self.kind) in (Union, UnionType)
@@ -158,7 +158,7 @@ class Field:
         """Whether it takes one number."""
         return float in self.kinds
 
-    @property
+    @cached_property
     def simple(self) -> Any:
         """What it is on a line or in JSON: words, a plain type, or a list of texts."""
         if isinstance(self.option, Methods):

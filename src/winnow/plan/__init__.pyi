@@ -6,9 +6,11 @@ from winnow.inner_product.plan import boost as boost
 from winnow.inner_product.plan import mips as mips
 from winnow.interactive.plan import InteractiveComparison as InteractiveComparison
 from winnow.interactive.plan import interactive as interactive
+from winnow.itemsets.about import AboutBaskets as AboutBaskets
+from winnow.itemsets.about import baskets as baskets
 from winnow.itemsets.plan import ItemsetPlan as ItemsetPlan
 from winnow.itemsets.plan import ItemsetRow as ItemsetRow
-from winnow.itemsets.plan import frequent_itemsets as frequent_itemsets
+from winnow.itemsets.plan import itemsets as itemsets
 from winnow.learn.about import AboutRows as AboutRows
 from winnow.learn.about import labelled as labelled
 from winnow.learn.bound import RuleBound as RuleBound

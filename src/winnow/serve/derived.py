@@ -48,6 +48,7 @@ def body(name: str, record: type[Any], base: type[Any], tag: str, wire: Wire) ->
         kw_only=True,
         omit_defaults=True,
         forbid_unknown_fields=True,
+        module=base.__module__,  # where processes that plan find it
         namespace={"__doc__": record.__doc__, "record": record},
     )
 
@@ -86,7 +87,17 @@ def _kind(field: Field) -> Any:
     return kind | None if field.default is None else kind
 
 
+_BODIES: dict[type[Method], type[Any]] = {}
+
+
 def _method(made: type[Method]) -> type[Any]:
+    """The body of a method, made once."""
+    if made not in _BODIES:
+        _BODIES[made] = _method_body(made)
+    return _BODIES[made]
+
+
+def _method_body(made: type[Method]) -> type[Any]:
     listed = [
         (field.name, _kind(field), *(() if field.needed else (field.default,)))
         for field in options(made)
@@ -100,8 +111,17 @@ def _method(made: type[Method]) -> type[Any]:
         kw_only=True,
         forbid_unknown_fields=True,
         omit_defaults=True,
-        namespace={"__doc__": made.__doc__},
+        namespace={"__doc__": made.__doc__, "made": made, "__reduce__": _reduced},
     )
+
+
+def _reduced(body: Any) -> tuple[Any, ...]:
+    """The body of a method as processes that plan are sent it: no module has its class."""
+    return _again, (body.made, msgspec.structs.asdict(body))
+
+
+def _again(made: type[Method], said: dict[str, Any]) -> Any:
+    return _method(made)(**said)
 
 
 def _meta(field: Field, option: Option) -> Meta:

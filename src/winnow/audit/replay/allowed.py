@@ -134,7 +134,7 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
         "result.answered",
     ),
     "mips": _VALUE + _SHOWN,
-    "frequent_itemsets": _VALUE + _SHOWN,
+    "itemsets": _VALUE + _SHOWN,
     "classes": _VALUE + _SHOWN,
     "release": _released(
         "the noisy counts of the queries that were selected",

@@ -47,7 +47,7 @@ from winnow.inner_product.verb import mips
 from winnow.interactive.crossing import WIDE_SUM
 from winnow.interactive.verb import open_interactive
 from winnow.itemsets.kernels import borders as mining
-from winnow.itemsets.verb import frequent_itemsets
+from winnow.itemsets.verb import itemsets
 from winnow.learn.kernels.rule_counts import MANY_ROWS
 from winnow.learn.labelled import labelled
 from winnow.learn.methods import OneRule
@@ -141,8 +141,8 @@ def _pairs(people: People, place: ReplayPlace) -> Any:
     if rows:
         connection.executemany("INSERT INTO log VALUES (?, ?)", rows)
     sealed = read_baskets((connection, "log"), unit="basket", basket="b", item="i")
-    return frequent_itemsets(sealed, size=2, k=2, epsilon=20.0, delta=0.2, with_counts=True,
-                             mechanism="limited-domain", seed=place.seed)  # fmt: skip
+    return itemsets(sealed, size=2, k=2, epsilon=20.0, delta=0.2, supports="winners",
+                    method="limited-domain", seed=place.seed)  # fmt: skip
 
 
 def _mined(base: list[str], size: int, **options: Any) -> Call:
@@ -151,8 +151,8 @@ def _mined(base: list[str], size: int, **options: Any) -> Call:
     def call(people: People, place: ReplayPlace) -> Any:
         baskets = [[*map(list, base)], [list(person) for person in people]]
         sealed = read_baskets(baskets[0] + baskets[1], unit="basket", items=[*ITEMS, "d"])
-        return frequent_itemsets(sealed, size=size, mechanism="joint", with_counts=True,
-                                 seed=place.seed, **options)  # fmt: skip
+        return itemsets(sealed, size=size, method="joint", supports="winners", seed=place.seed,
+                        **options)  # fmt: skip
 
     return call
 
@@ -244,12 +244,12 @@ _SPARSE = (*_EACH_PASS, (mining.DENSE, _NONE))
 
 
 def _mining(border: Border, between: float, call: Call = _RARE, **how: Any) -> BorderReplay:
-    return BorderReplay(border, "frequent_itemsets", call, HOLDERS, between, **how)
+    return BorderReplay(border, "itemsets", call, HOLDERS, between, **how)
 
 
 REPLAYS: tuple[BorderReplay, ...] = (
     BorderReplay(MOST_COLLECTED, "top_k", _log(), EVENTS, 1.0, low=0.0, high=1e6),
-    BorderReplay(MOST_PAIRS, "frequent_itemsets", _pairs, HOLDERS, 3.0, low=0.0, high=1e6,
+    BorderReplay(MOST_PAIRS, "itemsets", _pairs, HOLDERS, 3.0, low=0.0, high=1e6,
                  quick=False),
     BorderReplay(FEW_ROWS, "top_k", _PUBLIC_LOG, EVENTS, 3.0, also=((PART_SHARE, 1.6e-7),),
                  quick=False),

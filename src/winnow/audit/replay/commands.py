@@ -180,7 +180,7 @@ def _itemsets(people: People, place: ReplayPlace) -> Any:
         1,
         "--max-items",
         2,
-        "--mechanism",
+        "--method",
         "choosing",
     )
     rules = place.outputs / "rules.csv"

@@ -45,7 +45,7 @@ WORDS: dict[tuple[str, str], tuple[str, ...]] = {
     ("select", "noise"): tuple(Law),
     ("top_k", "mechanism"): ("auto", *words(TOP_K)),
     ("top_k", "noise"): tuple(Law),
-    ("frequent_itemsets", "mechanism"): ("auto", *words(ITEMSETS)),
+    ("itemsets", "method"): ("auto", *words(ITEMSETS)),
     ("classes", "mechanism"): words(CLASSES),
     ("learn", "selection"): LEARNING,
     ("release", "method"): METHODS_OF_RELEASE,

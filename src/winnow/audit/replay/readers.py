@@ -18,7 +18,7 @@ from winnow.core.relation import Relation
 from winnow.core.utility import Utility
 from winnow.inner_product.crossing import seal_examples
 from winnow.inner_product.vectors import seal_query, seal_vectors
-from winnow.itemsets.verb import frequent_itemsets
+from winnow.itemsets.verb import itemsets
 from winnow.lp.files import read_lp
 from winnow.lp.sealing import lp_problem
 from winnow.read.baskets import read_baskets
@@ -225,9 +225,7 @@ def _mined(source: Any, place: ReplayPlace, **options: Any) -> Any:
     chosen: dict[str, Any] = {"unit": "basket", "max_items": 2, "salt": f"{place.seed}"}
     chosen |= options
     sealed = read_baskets(source, **chosen)
-    found = frequent_itemsets(
-        sealed, size=1, epsilon=20.0, delta=0.2, mechanism="choosing", seed=place.seed
-    )
+    found = itemsets(sealed, size=1, epsilon=20.0, delta=0.2, method="choosing", seed=place.seed)
     return {"sealed": sealed, "shown": repr(sealed), "found": found}
 
 

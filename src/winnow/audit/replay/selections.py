@@ -21,7 +21,7 @@ from winnow.inner_product.methods import Indexed, IndexName, Scan, SearchMethod
 from winnow.inner_product.request import Mips
 from winnow.inner_product.vectors import seal_query
 from winnow.inner_product.verb import mips
-from winnow.itemsets.verb import frequent_itemsets
+from winnow.itemsets.verb import itemsets
 from winnow.mechanisms import CLASSES, ITEMSETS, SELECT, TOP_K, row_named, rows, words
 from winnow.read.baskets import read_baskets
 from winnow.read.classes import classes
@@ -314,15 +314,15 @@ def _inner_products() -> Iterator[Replay]:
 
 
 def _itemsets() -> Iterator[Replay]:
-    chosen: dict[str, Any] = {"mechanism": "auto", "size": 2, "k": 2, "epsilon": 20.0, "delta": 0.2}
+    chosen: dict[str, Any] = {"method": "auto", "size": 2, "k": 2, "epsilon": 20.0, "delta": 0.2}
     yield _mined(chosen, public=False)
-    yield _mined(chosen | {"with_subsets": True}, public=True)
-    for mechanism in words(ITEMSETS):
-        needs_delta = mechanism in _WITH_DELTA[ITEMSETS]
-        options: dict[str, Any] = {"mechanism": mechanism, "epsilon": 2.0, "size": 1}
+    yield _mined(chosen | {"supports": "subsets"}, public=True)
+    for method in words(ITEMSETS):
+        needs_delta = method in _WITH_DELTA[ITEMSETS]
+        options: dict[str, Any] = {"method": method, "epsilon": 2.0, "size": 1}
         options |= {"delta": 0.2, "epsilon": 20.0} if needs_delta else {}
         yield _mined(options, public=not needs_delta)
-        counted_too = options | {"k": 2, "with_counts": True}
+        counted_too = options | {"k": 2, "supports": "winners"}
         yield _mined(counted_too, public=not needs_delta, groups=FULL_ONLY)
         pairs = options | {"size": 2}
         yield _mined(pairs, public=True, relation=Relation.SUBSTITUTION, groups=FULL_ONLY)
@@ -340,12 +340,12 @@ def _mined(
             [list(person) for person in people], unit="basket", max_items=2,
             items=list(ITEMS) if public else None, relation=relation, salt=f"{place.seed}",
         )  # fmt: skip
-        return frequent_itemsets(sealed, seed=place.seed, **options)
+        return itemsets(sealed, seed=place.seed, **options)
 
     kind = "public" if public else "private"
-    slow = options["mechanism"] == "large-margin"  # some hundred thresholds for each call
+    slow = options["method"] == "large-margin"  # some hundred thresholds for each call
     return Replay(
-        "frequent_itemsets",
+        "itemsets",
         f"{_variant(options)}, {kind} items",
         call,
         HOLDERS,

@@ -300,8 +300,8 @@ def _budgets() -> Iterator[Replay]:
             return {
                 "above": stream.ask([len(people)]),
                 "interactive": _asked(all_.interactive(**_OPEN)),
-                "itemsets": of_baskets.frequent_itemsets(
-                    baskets, size=1, epsilon=0.5, mechanism="exponential"
+                "itemsets": of_baskets.itemsets(
+                    baskets, size=1, epsilon=0.5, method="exponential"
                 ),
                 "learn": all_.learn(table, "sex", method="stumps", epsilon=0.5),
                 "lp": all_.lp(
@@ -314,7 +314,7 @@ def _budgets() -> Iterator[Replay]:
                 "left": repr(all_.budget),
             }  # fmt: skip
 
-    words = {"method": ("open_above", "interactive", "frequent_itemsets", "learn", "lp")}
+    words = {"method": ("open_above", "interactive", "itemsets", "learn", "lp")}
     yield Replay(
         "Session", "one budget for other verbs", learned, ROWS, words=words, groups=FULL_ONLY
     )
