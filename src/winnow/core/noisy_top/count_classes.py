@@ -62,7 +62,7 @@ class CountClasses:
         """The largest count."""
         return int(self.counts[0]) if len(self.counts) else 0
 
-    def lower(self, floor: int) -> None:
+    def lower(self, floor: int, most: int | None = None) -> None:
         """Everything is listed."""
 
     def classes(self) -> tuple[Integers, list[int]]:

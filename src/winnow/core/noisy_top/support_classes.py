@@ -7,20 +7,20 @@ from fractions import Fraction
 import numpy as np
 
 from winnow.core.noisy_top.log_counts import log_of
-from winnow.core.noisy_top.ranked import Ranked
+from winnow.core.noisy_top.ranked import Counted
 
 Block = tuple[int, int]
 """All candidates with low <= count <= high."""
 
 
 class SupportClasses:
-    """A ``Ranked`` universe of known size, for ``best_class``.
+    """A universe of known size, for ``best_class``.
 
     A block that is not listed yet is bounded by its highest possible count. It is listed
     further only when it could still win, so the depth of the listing follows the draw.
     """
 
-    def __init__(self, ranked: Ranked, scale: Fraction, reach: int) -> None:
+    def __init__(self, ranked: Counted, scale: Fraction, reach: int) -> None:
         self._ranked, self._scale = ranked, scale
         self._rough_scale = float(scale)
         if ranked.total is None:
