@@ -255,7 +255,7 @@ class _Margins:
         return rank < self._listed or self._ranked.floor == 1
 
     def exceeds(self, rank: int, count: int) -> bool:
-        """Whether more candidates than `rank` have a count or more; at most a few more are listed."""
+        """Whether more candidates than `rank` have a count or more; few more are listed."""
         most = 4 * rank + _FEW
         self._ranked.lower(count, most)
         crowded = self._ranked.floor > count

@@ -8,7 +8,6 @@ from typing import ClassVar
 
 from winnow.core.checks import Real, exact, one_of, positive
 from winnow.core.laws import Law
-from winnow.core.noisy_top.best_class import best_class
 from winnow.core.noisy_top.ranked import First, Without
 from winnow.core.noisy_top.support_classes import SupportClasses
 from winnow.core.relation import Relation
@@ -98,6 +97,6 @@ class RankedLargeMargin(OneOf):
         if rank is None:
             return None
         classes = SupportClasses(First(universe, rank), self._choice_scale(utility), 0)
-        count = best_class(classes, Law.GUMBEL, tape.child("choice"))[0]
+        count = classes.best(Law.GUMBEL, tape.child("choice"))
         member = universe.take(count, tape.child("member").stream())
         return None if member is None else (count, member)

@@ -73,6 +73,10 @@ class CountClasses:
         """A place of this count."""
         return count, index
 
+    def sample(self, stream: BitStream) -> tuple[int, Place] | None:
+        """Everything is listed."""
+        return None
+
     def unseen(self, stream: BitStream) -> Place:
         """A uniform place of count 0."""
         return 0, stream.below(self._unseen)

@@ -226,6 +226,10 @@ class GivenRanks:
                 return found
         raise DataError("a function keeps drawing the same members; is its class so large?")
 
+    def sample(self, stream: BitStream) -> tuple[int, Key] | None:
+        """Classes are listed one after another."""
+        return None
+
     def unseen(self, stream: BitStream) -> Key | None:
         """A uniform candidate of count 0; None where these have no names."""
         if self.total is None:

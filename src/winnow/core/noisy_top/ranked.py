@@ -51,6 +51,10 @@ class Counted(Protocol):
         """The counts that are listed, decreasing, and how many candidates have each."""
         ...
 
+    def sample(self, stream: BitStream) -> tuple[int, Member] | None:
+        """A uniform candidate of all, with its count; None: there is no way but to list them."""
+        ...
+
 
 class Ranked(Counted, Protocol):
     """A universe of candidates by decreasing count, with their names."""
@@ -141,6 +145,10 @@ class ExplicitRanks:
         """A position of this count."""
         return self._by_count[count][index]
 
+    def sample(self, stream: BitStream) -> tuple[int, Member] | None:
+        """Everything is listed."""
+        return None
+
     def unseen(self, stream: BitStream) -> Member | None:
         """A uniform position of count 0."""
         if self.total is None:
@@ -222,6 +230,16 @@ class Without:
         """The candidate at a place among those of its class that are left."""
         return self._ranked.member(count, free_rank(self._places.get(count, []), index))
 
+    def sample(self, stream: BitStream) -> tuple[int, Member] | None:
+        """A uniform candidate of those that are left or listed, with its count.
+
+        What is gone and has a count was listed before it went, so those below the floor are left.
+        """
+        while True:
+            found = self._ranked.sample(stream)
+            if found is None or found[1] not in self._unseen:
+                return found
+
     def unseen(self, stream: BitStream) -> Member | None:
         """A uniform candidate of count 0 that is left."""
         while True:
@@ -271,3 +289,7 @@ class First:
         if left and self._last is not None:
             return np.append(counts, self._last), [*taken, left]
         return counts, taken
+
+    def sample(self, stream: BitStream) -> tuple[int, Member] | None:
+        """A uniform candidate, with its count, where these are all that there are."""
+        return self._ranked.sample(stream) if self._size == self._ranked.total else None

@@ -251,12 +251,19 @@ class ItemsetRanks:
         probability at most their share of all; the trials that it then takes are the inverse
         of that share on average. Together: one, whatever the data.
         """
+        while True:
+            found = self.sample(stream)
+            if found is None:
+                return None
+            if found[0] == 0:
+                return found[1]
+
+    def sample(self, stream: BitStream) -> tuple[int, Itemset] | None:
+        """A uniform itemset with its support; None if items have no list."""
         if self.total is None:
             return None
-        while True:
-            found = tuple(uniform_subset(stream, self.baskets.item_count, self.size))
-            if self.support(found) == 0:
-                return found
+        itemset = tuple(uniform_subset(stream, self.baskets.item_count, self.size))
+        return self.support(itemset), itemset
 
     def support(self, itemset: Itemset) -> int:
         """How many baskets hold all items; of no items, all do."""
