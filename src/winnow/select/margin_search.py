@@ -156,7 +156,7 @@ class MarginSearch:
         tests = laplace_tests(exact("epsilon", self.epsilon), tape)
         last = self.last_rank if ranked.total is None else ranked.total - 1
         margins = _Margins(ranked, self.sensitivity, last)
-        near, rank = min(last, self._singly), 1
+        near, rank = max(0, min(last, self._singly)), 1
         while (candidate := self._near(tests, margins, rank, near)) is not None:
             if margins.known(candidate):
                 return candidate

@@ -36,6 +36,7 @@ from winnow.core.borders import Border
 from winnow.core.bounded import FEW_NOISES
 from winnow.core.noisy_top.filter import FEW_KEYS, FEW_LEFT
 from winnow.core.noisy_top.ranking import FEW_VALUES
+from winnow.core.noisy_top.support_classes import NEAR_ZERO
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.utility import Utility
@@ -145,13 +146,13 @@ def _pairs(people: People, place: ReplayPlace) -> Any:
                     method="limited-domain", seed=place.seed)  # fmt: skip
 
 
-def _mined(base: list[str], size: int, **options: Any) -> Call:
+def _mined(base: list[str], size: int, method: str = "joint", **options: Any) -> Call:
     """Itemsets of some public baskets and of those of the people."""
 
     def call(people: People, place: ReplayPlace) -> Any:
         baskets = [[*map(list, base)], [list(person) for person in people]]
         sealed = read_baskets(baskets[0] + baskets[1], unit="basket", items=[*ITEMS, "d"])
-        return itemsets(sealed, size=size, method="joint", supports="winners", seed=place.seed,
+        return itemsets(sealed, size=size, method=method, supports="winners", seed=place.seed,
                         **options)  # fmt: skip
 
     return call
@@ -159,6 +160,8 @@ def _mined(base: list[str], size: int, **options: Any) -> Call:
 
 _RARE = _mined(["abc", *["a"] * 17], 2, k=1, epsilon=0.3)
 """Pairs are rare and items are not, so that a first guess of the largest support is bad."""
+_NOISY = _mined([*["abc"] * 3, "ab"], 2, "exponential", k=1, epsilon=0.5)
+"""Noise that may reach pairs of nobody, which are drawn by their share."""
 _DEEP = _mined([*["abc"] * 60, "abd"], 3, k=3, epsilon=40.0)
 """A list that goes far below the largest support, so that itemsets are mined twice."""
 
@@ -280,6 +283,8 @@ REPLAYS: tuple[BorderReplay, ...] = (
     _mining(mining.KEPT_BYTES, 1.0, also=_COMPILED),
     _mining(mining.DENSE, 1.0, also=_EACH_PASS),
     _mining(mining.LISTED, 1.0, also=_COMPILED, low=0.0, high=100.0),
+    _mining(mining.AHEAD, 3.0, _NOISY, also=_COMPILED, low=0.0, high=100.0),
+    _mining(NEAR_ZERO, 0.8, _NOISY, also=(*_COMPILED, (mining.AHEAD, 0.0))),
     _mining(mining.FEW_ITEMS, 2.0, _DEEP, also=_BITSETS),
     _mining(mining.MOST_ITEMS, 2.0, _DEEP, also=_PAIRS),
     _mining(mining.NARROW, 5.0, also=_SPARSE),

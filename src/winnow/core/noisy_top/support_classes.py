@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from winnow.core.borders import Border
 from winnow.core.laws import Law
 from winnow.core.noisy_top.best_class import best_class
 from winnow.core.noisy_top.log_counts import log_of
@@ -17,10 +18,17 @@ from winnow.core.tape import BitStream, Tape
 Block = tuple[int, int]
 """All candidates with low <= count <= high."""
 
-_NEAR_ZERO = 5.0
-"""Scores, in units of the noise, that are near 0: a candidate of score 0 with the largest noise of
-all wins against the bound of a block once in e^5 times at least. So many candidates are drawn in a
-few milliseconds."""
+NEAR_ZERO = Border(
+    5.0,
+    "scores near zero",
+    decides="the largest count that is not listed yet, in units of the noise",
+    ways="candidates of lower counts are drawn one by one, in the order of their noise; more counts "
+    "are listed",
+    same="law",
+    because="the first member of a block is a uniform one, and clocks of the others are later",
+)
+"""A candidate of score 0 with the largest noise of all passes the bound of such a block once in e^5
+times at least. So many candidates are drawn in a few milliseconds."""
 
 
 class SupportClasses:
@@ -96,7 +104,9 @@ class SupportClasses:
         as no more is listed once one is.
         """
         low, high = block
-        if low > 0 or not 0 < high < self._ranked.floor or self._rough_scale * high > _NEAR_ZERO:
+        if low > 0 or not 0 < high < self._ranked.floor:
+            return None
+        if self._rough_scale * high > NEAR_ZERO.at:
             return None
         while True:
             found = self._ranked.sample(stream)

@@ -220,8 +220,19 @@ def _sort_first(values, size):  # type: ignore[no-untyped-def]
 
 
 def _walk_occurrences(  # type: ignore[no-untyped-def]
-    items, starts, positions, ends, size, low, high, histogram, most, skip, found, found_support,
-    stop
+    items,
+    starts,
+    positions,
+    ends,
+    size,
+    low,
+    high,
+    histogram,
+    most,
+    skip,
+    found,
+    found_support,
+    stop,
 ):
     """Walk all itemsets of `size` >= 2 items with support >= low.
 

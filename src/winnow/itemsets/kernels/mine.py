@@ -109,7 +109,9 @@ class ItemsetRanks:
     def top(self, reach: int = 0) -> int:
         """The largest support; 0 if no basket holds r items."""
         if self._floor is None:
-            self.lower(max(1, self._guess() - reach))
+            guess = self._guess()
+            self.lower(max(1, guess - reach), int(borders.AHEAD.at) if reach else None)
+            self.lower(max(1, guess))
         while not len(self._counts) and self.floor > 1:
             self.lower(max(1, self.floor // 2))
         return int(self._counts[0]) if len(self._counts) else 0
