@@ -267,13 +267,13 @@ class _Margins:
 
     def at(self, rank: int) -> Fraction:
         """The margin at one rank; counts are listed until it is known."""
-        gap = self.top - count_at(self._ranked, rank)
+        gap = Fraction(self.top - count_at(self._ranked, rank))
         self._read()
         return gap / self._sensitivity
 
     def bound(self, rank: int) -> Fraction:
         """A bound above the margin at one rank."""
-        return self._gaps[bisect_right(self._ends, rank)] / self._sensitivity
+        return Fraction(self._gaps[bisect_right(self._ends, rank)]) / self._sensitivity
 
     def bounds(self, ranks: NDArray[np.int64]) -> Floats:
         """The bounds at many ranks, correctly rounded up to two operations."""

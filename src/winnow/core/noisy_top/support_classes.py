@@ -22,8 +22,7 @@ NEAR_ZERO = Border(
     5.0,
     "scores near zero",
     decides="the largest count that is not listed yet, in units of the noise",
-    ways="candidates of lower counts are drawn one by one, in the order of their noise; more counts "
-    "are listed",
+    ways="candidates are drawn one by one, in the order of their noise; more counts are listed",
     same="law",
     because="the first member of a block is a uniform one, and clocks of the others are later",
 )
