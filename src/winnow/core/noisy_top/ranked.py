@@ -24,7 +24,7 @@ Member = Any
 """A candidate: a tuple of item codes, or a position. Hashable."""
 
 
-class Counted(Protocol):
+class CountListing(Protocol):
     """How many candidates have each count; private, it stays inside mechanisms."""
 
     total: int | None
@@ -56,7 +56,7 @@ class Counted(Protocol):
         ...
 
 
-class Ranked(Counted, Protocol):
+class Ranked(CountListing, Protocol):
     """A universe of candidates by decreasing count, with their names."""
 
     def member(self, count: int, index: int) -> Member:
@@ -68,7 +68,7 @@ class Ranked(Counted, Protocol):
         ...
 
 
-def listed(ranked: Counted) -> int:
+def listed(ranked: CountListing) -> int:
     """How many candidates are listed."""
     return sum(ranked.classes()[1])
 
@@ -80,7 +80,7 @@ def ensure_listed(ranked: Ranked, size: int) -> None:
         ranked.lower(max(1, min(ranked.floor - 1, ranked.floor * 3 // 4)))
 
 
-def count_at(ranked: Counted, rank: int) -> int:
+def count_at(ranked: CountListing, rank: int) -> int:
     """The count at a rank from 0, where about four times as many candidates are listed at most.
 
     At least one candidate more than `rank` has a count of `low`; at most `rank` have one of the
@@ -255,7 +255,7 @@ class First:
     alike, so only their number matters.
     """
 
-    def __init__(self, ranked: Counted, size: int) -> None:
+    def __init__(self, ranked: CountListing, size: int) -> None:
         self._ranked, self._size = ranked, size
         self.total: int | None = size
         self._last: int | None = None  # the count of the last one, where its class is not listed

@@ -12,7 +12,7 @@ from winnow.core.borders import Border
 from winnow.core.laws import Law
 from winnow.core.noisy_top.best_class import best_class
 from winnow.core.noisy_top.log_counts import log_of
-from winnow.core.noisy_top.ranked import Counted
+from winnow.core.noisy_top.ranked import CountListing
 from winnow.core.tape import BitStream, Tape
 
 Block = tuple[int, int]
@@ -37,7 +37,7 @@ class SupportClasses:
     further only when it could still win, so the depth of the listing follows the draw.
     """
 
-    def __init__(self, ranked: Counted, scale: Fraction, reach: int) -> None:
+    def __init__(self, ranked: CountListing, scale: Fraction, reach: int) -> None:
         self._ranked, self._scale = ranked, scale
         self._rough_scale = float(scale)
         if ranked.total is None:
