@@ -67,23 +67,19 @@ def test_a_list_without_a_margin_is_not_mined_to_the_end(shape, size, k, items, 
     """Epsilon is so small that no margin passes; all supports would be thousands of itemsets."""
     rows = ROWS[shape]
     names = None if items is None else list(items)
-    wn.frequent_itemsets(
-        rows, unit="basket", size=size, k=k, epsilon=0.01, delta=1e-6, mechanism="large-margin",
-        items=names, seed=k,
-    )  # fmt: skip
+    baskets = wn.read_baskets(rows, unit="basket", items=names)
+    wn.itemsets(baskets, size=size, k=k, epsilon=0.01, delta=1e-6, method="large-margin", seed=k)
     supports = [support for support, _ in supports_by_counting(rows, size)]
     top = supports.count(supports[0])
     near = sum(support >= supports[0] * 0.8 for support in supports)
     assert len(tallied) <= 3 and sum(tallied) <= 2 * near + top < len(supports) / 4
 
 
-@pytest.mark.parametrize("mechanism", ["exponential", "permute-and-flip"])
-def test_itemsets_of_nobody_win_without_a_count_of_all_others(mechanism, tallied) -> None:
+@pytest.mark.parametrize("method", ["exponential", "permute-and-flip"])
+def test_itemsets_of_nobody_win_without_a_count_of_all_others(method, tallied) -> None:
     """Epsilon is so small that nearly every one of 1.3e9 triples may win."""
-    wn.frequent_itemsets(
-        ROWS["zipf"], unit="basket", size=3, epsilon=0.001, mechanism=mechanism, k=1,
-        items=list(range(MANY)), seed=3,
-    )  # fmt: skip
+    baskets = wn.read_baskets(ROWS["zipf"], unit="basket", items=list(range(MANY)))
+    wn.itemsets(baskets, size=3, epsilon=0.001, method=method, k=1, seed=3)
     assert sum(tallied) < 1500 < len(supports_by_counting(ROWS["zipf"], 3)) / 4
 
 
