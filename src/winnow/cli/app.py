@@ -65,10 +65,11 @@ _PLANS = (
     CommandRow("select", "winnow.select.cli.plan:select", BEFORE),
     CommandRow("topk", "winnow.topk.cli.plan:topk", BEFORE),
     CommandRow("margin", "winnow.select.cli.margin:margin", BEFORE),
-    CommandRow("itemsets", "winnow.itemsets.cli.plan:itemsets", BEFORE),
+    CommandRow("itemsets", "winnow.itemsets.cli.command:plan", BEFORE, examples="PLAN_EXAMPLES"),
     CommandRow("learn", "winnow.learn.cli:plan", BEFORE, examples="PLAN_EXAMPLES"),
     CommandRow("tabulate", "winnow.tables.cli:plan", BEFORE, examples="PLAN_EXAMPLES"),
     CommandRow("release", "winnow.release.cli.plan:release", BEFORE),
+    CommandRow("lp", "winnow.lp.cli:plan", BEFORE, examples="PLAN_EXAMPLES"),
     CommandRow("interactive", "winnow.interactive.cli.plan:interactive", BEFORE),
 )
 _SCHEMAS = (

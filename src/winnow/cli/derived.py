@@ -16,6 +16,8 @@ from typing import Annotated, Any, Generic, TypeVar, get_args, get_origin
 import typer
 
 from winnow.core.options import Field, Methods, Option, options
+from winnow.errors import ParameterError
+from winnow.foreign import instead
 
 T = TypeVar("T")
 _NAMED = re.compile(r"\b([a-z_]+)=(?=[\s,.;:)]|$)")
@@ -67,12 +69,35 @@ def typed(record: type[T], given: dict[str, Any]) -> Typed[T]:
     for field in offered(record):
         value = given.pop(field.name)
         if isinstance(field.option, Methods):
-            own = {each.name: given.pop(each.name) for each, _ in of_methods(field.option)}
+            own = {
+                each.name: _value(each, given.pop(each.name))
+                for each, _ in of_methods(field.option)
+            }
             value = field.option.build(value, {n: v for n, v in own.items() if v is not None})
         elif field.simple == list[str]:
             value = [] if value is None else [part.strip() for part in value.split(",")]
-        said[field.name] = value
+        said[field.name] = _value(field, value)
     return Typed(record, said)
+
+
+def _value(field: Field, text: Any) -> Any:
+    """What was typed, as the record takes it: LOW,HIGH is a pair of numbers."""
+    if not field.pair or text is None:
+        return text
+    return number_or_pair(flag_of(field), text, single=field.single)
+
+
+def number_or_pair(flag: str, text: str, *, single: bool = True) -> float | tuple[float, float]:
+    """Two numbers with a comma between them; or one, where ``single`` allows it."""
+    wanted = "neither a number nor two such as 0.25,1" if single else "not two numbers such as 0,1"
+    refusal = ParameterError(f"{flag} {text!r} is {wanted}")
+    with instead(refusal, ValueError):
+        numbers = [float(part) for part in text.split(",")]
+    if len(numbers) == 1 and single:
+        return numbers[0]
+    if len(numbers) != 2:
+        raise refusal
+    return numbers[0], numbers[1]
 
 
 def offered(record: type[Any]) -> list[Field]:
@@ -114,7 +139,7 @@ def spelled(help: str, flags: dict[str, str]) -> str:
 def _parameter(field: Field, help: str, about: Option, maybe: bool = False) -> Parameter:
     kind = str if field.simple == list[str] else field.simple
     default = None if maybe or field.default == () else field.default
-    if field.needed or field.name == "epsilon":  # a command has no other way to say it
+    if not maybe and (field.needed or field.name == "epsilon"):  # no other way to say it
         default = Parameter.empty
     shown = typer.Option(
         flag_of(field),

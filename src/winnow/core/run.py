@@ -65,6 +65,11 @@ def open_run(
 
 
 def _check(plan: Plan[D, R], data: D) -> None:
+    if not isinstance(getattr(data, "relation", None), Relation):
+        raise ParameterError(
+            f"a {type(data).__name__} is not sealed; give sealed data of the kind that the plan "
+            "was made for"
+        )
     if data.relation is not plan.relation:
         raise RelationMismatch(
             f"the plan is for data under {plan.relation}, and these are under {data.relation}; "

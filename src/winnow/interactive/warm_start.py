@@ -1,7 +1,7 @@
 """A first hypothesis from tables that part of the charge buys.
 
 The counts of all pairs of columns, with Gaussian noise, are released at once, and the session
-starts from the distribution of maximum entropy that fits them (``release.table_fit``), mixed with
+starts from the distribution of maximum entropy that fits them (``winnow.fit``), mixed with
 a little of the even one: that bounds the relative entropy of any data to it by ln M + ln(1/MIX),
 so the cap of ``sizing`` is proved as without tables. The fit aims beside the mixture, which is then
 no error.
@@ -30,10 +30,10 @@ from numpy.typing import NDArray
 from winnow.core.checks import Real, one_of
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
+from winnow.fit.tables import NoisyTable, fit
 from winnow.interactive.constants import InteractivePlan, InteractiveRequest
 from winnow.interactive.crossing import column_sets
 from winnow.interactive.mechanism import prior_variance
-from winnow.release.table_fit import TableWeights
 
 AUTO = "auto"
 """The word for a start that public numbers choose."""
@@ -63,7 +63,6 @@ smaller with independent noise.
 """
 
 _MOST_WORK = 1 << 25
-_PASSES = 30
 _PART = 4
 _LEAST = 3.0
 
@@ -198,9 +197,8 @@ def fitted_start(
     shape: tuple[int, ...], tables: Sequence[NDArray[np.int64]], rows: int, deviation: float
 ) -> NDArray[np.float64]:
     """The distribution over all cells that fits noisy counts of all pairs, beside the mixture."""
-    fit = TableWeights(shape)
-    for columns, counts in zip(column_sets(len(shape), PAIRS), tables, strict=True):
-        wanted = (counts / rows - MIX / len(counts)) / (1 - MIX)
-        fit.learn(columns, wanted, deviation / rows)
-    fit.fit(_PASSES)
-    return fit.weights
+    wanted = [
+        NoisyTable(columns, np.asarray(counts - rows * MIX / len(counts)) / (1 - MIX), deviation)
+        for columns, counts in zip(column_sets(len(shape), PAIRS), tables, strict=True)
+    ]
+    return fit(shape, wanted, rows).model.marginal(range(len(shape))).reshape(-1)

@@ -1,11 +1,16 @@
 from winnow.answers.plan import MethodRow as MethodRow
 from winnow.answers.plan import ReleasePlan as ReleasePlan
 from winnow.answers.plan import release as release
+from winnow.inner_product.plan import SearchPlan as SearchPlan
+from winnow.inner_product.plan import boost as boost
+from winnow.inner_product.plan import mips as mips
 from winnow.interactive.plan import InteractiveComparison as InteractiveComparison
 from winnow.interactive.plan import interactive as interactive
+from winnow.itemsets.about import AboutBaskets as AboutBaskets
+from winnow.itemsets.about import baskets as baskets
 from winnow.itemsets.plan import ItemsetPlan as ItemsetPlan
 from winnow.itemsets.plan import ItemsetRow as ItemsetRow
-from winnow.itemsets.plan import frequent_itemsets as frequent_itemsets
+from winnow.itemsets.plan import itemsets as itemsets
 from winnow.learn.about import AboutRows as AboutRows
 from winnow.learn.about import labelled as labelled
 from winnow.learn.bound import RuleBound as RuleBound
@@ -13,7 +18,7 @@ from winnow.learn.bound import RuleBounds as RuleBounds
 from winnow.learn.bound import learning_bound as learning_bound
 from winnow.learn.plan import LearnPlan as LearnPlan
 from winnow.learn.plan import learn as learn
-from winnow.lp.calibration import LpPlan as LpPlan
+from winnow.lp.plan import LpPlan as LpPlan
 from winnow.lp.plan import lp as lp
 from winnow.lp.plan import lp_optimum as lp_optimum
 from winnow.release.plan import MwemPlan as MwemPlan

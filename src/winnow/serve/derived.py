@@ -48,6 +48,7 @@ def body(name: str, record: type[Any], base: type[Any], tag: str, wire: Wire) ->
         kw_only=True,
         omit_defaults=True,
         forbid_unknown_fields=True,
+        module=base.__module__,  # where processes that plan find it
         namespace={"__doc__": record.__doc__, "record": record},
     )
 
@@ -79,22 +80,48 @@ def _kind(field: Field) -> Any:
     if isinstance(field.option, Methods):
         bodies = [_method(each) for each in field.option.of if options(each)]
         return Annotated[reduce(or_, bodies, Literal[field.words]), Meta(description=_help(field))]
-    kind = bool if field.simple is bool else Annotated[field.simple, _meta(field, field.option)]
+    plain: Any = field.simple
+    if field.pair:
+        plain = tuple[float, float] | float if field.single else tuple[float, float]
+    kind = bool if plain is bool else Annotated[plain, _meta(field, field.option)]
     return kind | None if field.default is None else kind
 
 
+_BODIES: dict[type[Method], type[Any]] = {}
+
+
 def _method(made: type[Method]) -> type[Any]:
-    listed = [(field.name, _kind(field), field.default) for field in options(made)]
+    """The body of a method, made once."""
+    if made not in _BODIES:
+        _BODIES[made] = _method_body(made)
+    return _BODIES[made]
+
+
+def _method_body(made: type[Method]) -> type[Any]:
+    listed = [
+        (field.name, _kind(field), *(() if field.needed else (field.default,)))
+        for field in options(made)
+    ]
     return msgspec.defstruct(
         f"{made.__name__}Method",
         listed,
         tag_field="kind",
         tag=made.word(),
         frozen=True,
+        kw_only=True,
         forbid_unknown_fields=True,
         omit_defaults=True,
-        namespace={"__doc__": made.__doc__},
+        namespace={"__doc__": made.__doc__, "made": made, "__reduce__": _reduced},
     )
+
+
+def _reduced(body: Any) -> tuple[Any, ...]:
+    """The body of a method as processes that plan are sent it: no module has its class."""
+    return _again, (body.made, msgspec.structs.asdict(body))
+
+
+def _again(made: type[Method], said: dict[str, Any]) -> Any:
+    return _method(made)(**said)
 
 
 def _meta(field: Field, option: Option) -> Meta:

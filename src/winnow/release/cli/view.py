@@ -335,6 +335,8 @@ def _show_answers(
         )
     if synthetic.rests_on:
         table.add_row("rests on", Text(synthetic.rests_on))
+    if synthetic.fit_note:
+        table.add_row("fit", Text(synthetic.fit_note, style="yellow"))
     add_receipt(table, released)
     show.print(table)
 
