@@ -78,8 +78,8 @@ COMMANDS: dict[str, tuple[list[object], str]] = {
         "add-remove",
     ),
     "itemsets": (
-        ["itemsets", "baskets.csv", "--size", 2, "--epsilon", 1, "--delta", 1e-6, "--counts",
-         "--one-basket-per-person", "--max-items", 2],
+        ["itemsets", "baskets.csv", "--size", 2, "--epsilon", 1, "--delta", 1e-6,
+         "--supports", "winners", "--one-basket-per-person", "--max-items", 2],
         "add-remove",
     ),
     "learn": (["learn", *_TABLE, "--target", "bird", "--epsilon", 0.1, "--json"], "substitution"),
@@ -90,8 +90,8 @@ COMMANDS: dict[str, tuple[list[object], str]] = {
         "substitution",
     ),
     "lp": (
-        ["lp", "A.csv", "--b", "b.csv", "--c", "c.csv", "--private", "scalar", "--sensitivity", 1,
-         "--opt", 20, "--epsilon", 1, "--delta", 1e-6, "--rounds", 9],
+        ["lp", "A.csv", "--b", "b.csv", "--c", "c.csv", "--method", "scalar-sides",
+         "--sensitivity", 1, "--opt", 20, "--epsilon", 1, "--delta", 1e-6, "--rounds", 9],
         "add-remove",
     ),
     "mips": (

@@ -74,13 +74,13 @@ def test_flags_lists_and_pairs_can_be_set_everywhere(tmp_path: Path) -> None:
 def test_a_pair_of_numbers_can_be_set_everywhere(tmp_path: Path) -> None:
     for name, text in {"A": "1,2\n2,1\n", "b": "30\n40\n", "c": "1\n1\n"}.items():
         (tmp_path / f"{name}.csv").write_text(text)
-    line = ["lp", tmp_path / "A.csv", "--b", tmp_path / "b.csv", "--c", tmp_path / "c.csv",
-            "--private", "scalar", "--sensitivity", 1, "--epsilon", 1, "--plan-only",
+    line = ["plan", "lp", tmp_path / "A.csv", "--b", tmp_path / "b.csv", "--c", tmp_path / "c.csv",
+            "--method", "scalar-sides", "--sensitivity", 1, "--epsilon", 1,
             "--json"]  # fmt: skip
-    typed = invoke([*line, "--opt-between", 10, 30])
+    typed = invoke([*line, "--opt", "10,30"])
     assert typed.exit_code == 0, typed.stderr
-    assert invoke(line, env={"WINNOW_OPT_BETWEEN": "10 30"}).stdout == typed.stdout
-    for text in ("opt-between = [10, 30]\n", 'opt-between = "10 30"\n'):
+    assert invoke(line, env={"WINNOW_OPT": "10,30"}).stdout == typed.stdout
+    for text in ("opt = [10, 30]\n", 'opt = "10,30"\n'):
         assert invoke([*line, "--settings", settings(tmp_path, text)]).stdout == typed.stdout
 
 
