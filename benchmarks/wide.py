@@ -35,9 +35,9 @@ from _common import arguments, report, save
 from _wide_data import CHECKED_ON, Codes
 from _wide_loops import Model, Truth, aim, all_pairs, independent
 from winnow.core.workloads.marginal import MarginalPart
-from winnow.wide.fit import NoisyTable, merged
-from winnow.wide.junction_tree import junction_tree
-from winnow.wide.kernels.tree_tables import TreeTables
+from winnow.fit.junction_tree import junction_tree
+from winnow.fit.kernels.tree_tables import TreeTables
+from winnow.fit.tables import NoisyTable, merged
 
 DELTA = 1e-9
 EPSILONS = (1.0, 10.0, 0.1)
@@ -130,13 +130,18 @@ def said(value: Any, columns: tuple[int, ...]) -> np.ndarray:
     return np.asarray(value.answers(asked))
 
 
+def by_columns(tables: list[NoisyTable]) -> dict[tuple[int, ...], Any]:
+    """Each table once, by its columns."""
+    return {scope.columns: held for scope, held in merged(tables).items()}
+
+
 def fitted_by_mbi(folder: Path) -> dict[str, float]:
     """mbi's mirror descent on the tables that a release of ADULT made."""
     codes = CHECKED_ON["adult"](folder)
     table = wn.read_table(codes.frame, schema=codes.schema)
     value: Any = wn.release_wide(table, wn.marginals(3), epsilon=1, delta=DELTA, seed=0).value
     names, tree = value.schema.names, value.factors[0].tables.tree
-    tables = merged(
+    tables = by_columns(
         [
             NoisyTable(tuple(names.index(c) for c in each.columns), each.counts, each.sigma)
             for each in value.marginals
@@ -179,7 +184,7 @@ class MirrorDescent:
         self.shape, self.total = shape, total
 
     def fit(self, tables: list[NoisyTable], *, last: bool = False) -> Any:
-        held = merged(tables)
+        held = by_columns(tables)
         tree = junction_tree(self.shape, held)
         return SimpleNamespace(model=mirrored(tree, held, self.total, MBI_STEPS if last else 250))
 

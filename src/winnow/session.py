@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import count as count_from
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from winnow.answers.verb import release
 from winnow.ask.opening import Opened
@@ -19,12 +19,15 @@ from winnow.core.released import Released
 from winnow.core.tape import Randomness
 from winnow.errors import ParameterError, RelationMismatch
 from winnow.foreign import guarded
-from winnow.itemsets.verb import frequent_itemsets
+from winnow.itemsets.request import Itemsets
+from winnow.itemsets.verb import mined
 from winnow.learn.labelled import labelled
 from winnow.learn.predictor import Predictor
 from winnow.learn.verb import learn
+from winnow.lp.request import Lp
+from winnow.lp.sealing import LpProblem
 from winnow.lp.solution import LpSolution
-from winnow.lp.verb import solve_lp
+from winnow.lp.verb import solved as solved_program
 from winnow.privacy import Budget
 from winnow.privacy.ledger import Ledger, RecordedBudget
 from winnow.read.baskets import SealedBaskets
@@ -39,6 +42,8 @@ from winnow.tables.verb import tabulate
 from winnow.topk.verb import top_k
 from winnow.wide.synthetic import WideSynthetic
 from winnow.wide.verb import release_wide
+
+Asked = TypeVar("Asked", Ask, Itemsets, Lp)
 
 
 class Session:
@@ -159,9 +164,7 @@ class Session:
 
         Unless ``method`` is "independent", it needs a part of the budget's delta for itself.
         """
-        table, own = self._own_table(), {"budget": asked.budget, "seed": asked.seed}
-        mine = self._under_this_budget({n: v for n, v in own.items() if v is not None})
-        return replace(asked, budget=self.budget, seed=mine.get("seed")).open(table)
+        return self._paid(asked).open(self._own_table())
 
     @guarded
     def release_wide(
@@ -171,14 +174,10 @@ class Session:
         options = self._under_this_budget(options)
         return release_wide(*self._with_table(asked), epsilon=epsilon, delta=delta, **options)
 
-    @guarded
-    def frequent_itemsets(
-        self, baskets: SealedBaskets, *, size: int, epsilon: Real, **options: Any
-    ) -> Released[Any]:
-        """``winnow.frequent_itemsets`` charged to this session's budget."""
-        options = self._under_this_budget(options)
-        options.pop("relation")  # the baskets have their own, and the budget checks it
-        return frequent_itemsets(baskets, size=size, epsilon=epsilon, **options)
+    @takes(Itemsets, of=object)
+    def itemsets(self, baskets: SealedBaskets, asked: Itemsets) -> Released[Any]:
+        """``winnow.itemsets`` charged to this session's budget."""
+        return mined(baskets, self._paid(asked))
 
     @guarded
     def learn(self, X: Any, y: Any = None, *, epsilon: Real, **options: Any) -> Released[Predictor]:
@@ -187,13 +186,10 @@ class Session:
         rows = labelled(X, y, relation=options.pop("relation"))
         return learn(rows, epsilon=epsilon, **options)
 
-    @guarded
-    def solve_lp(
-        self, A: Any, b: Any, c: Any, *, private: str, epsilon: Real, **options: Any
-    ) -> Released[LpSolution]:
-        """``winnow.solve_lp`` charged to this session's budget."""
-        options = self._under_this_budget(options)
-        return solve_lp(A, b, c, private=private, epsilon=epsilon, **options)
+    @takes(Lp, of=object)
+    def lp(self, problem: LpProblem, asked: Lp) -> Released[LpSolution]:
+        """``winnow.lp`` charged to this session's budget."""
+        return solved_program(problem, self._paid(asked))
 
     def _with_table(self, asked: tuple[Any, ...]) -> tuple[SealedTable, Any]:
         """A table and a workload, where both or only the workload were given."""
@@ -223,6 +219,15 @@ class Session:
         if "seed" not in options and self._seeds is not None:
             options["seed"] = next(self._seeds)
         return options | {"relation": relation, "budget": self.budget}
+
+    def _paid(self, asked: Asked) -> Asked:
+        """A request that this session's budget pays."""
+        if asked.budget is not None:
+            raise ParameterError("a session charges its own budget; leave out budget=")
+        seed = asked.seed
+        if seed is None and self._seeds is not None:
+            seed = next(self._seeds)
+        return replace(asked, budget=self.budget, seed=seed)
 
     def __enter__(self) -> Session:
         return self

@@ -16,10 +16,10 @@ from reference.inside import unsafe_true_answers
 from reference.running import paid_key
 from winnow import Relation
 from winnow.answers.audit import linear_enumerated, linear_faithful, linear_twins
-from winnow.answers.maxent import monotone
 from winnow.answers.mechanism import MeasureLinear
 from winnow.answers.optimum import optimal_matrix, query_matrix
 from winnow.answers.request import AnswersRequest
+from winnow.answers.rising import monotone
 from winnow.answers.settings import choose
 from winnow.answers.strategies import MatrixStrategy, QueriesStrategy, ToeplitzStrategy
 from winnow.core.sealed import Sealed

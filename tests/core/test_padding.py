@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -87,24 +88,30 @@ def test_other_times_are_refused_before_anything_happens(wrong: Any, table: Any)
         wn.release(table, wn.marginals(ways=1), epsilon=1.0, rounds=1, pad_to=wrong)
 
 
-def lp(**options: Any) -> Any:
+def lp(method: Any, pad_to: Any = None, **options: Any) -> Any:
     A = np.array([[1.0, 2.0], [3.0, 1.0], [0.0, 1.0]])
-    return wn.solve_lp(
-        A, [2.0, 3.0, 1.0], [1.0, 1.0], epsilon=1.0, opt=1.0, rounds=3, **options
-    )  # fmt: skip
+    problem = wn.lp_problem(A, [2.0, 3.0, 1.0], [1.0, 1.0], opt=1.0)
+    return wn.lp(problem, method=method, epsilon=1.0, run=wn.Run(pad_to=pad_to), **options)
+
+
+OF_SIDES = wn.ScalarSides(sensitivity=0.1, rounds=3)
+OF_ROWS = wn.PersonRows(entries=(0, 3), sides=(0, 3), rows=5, exceptions=2, rounds=3)
 
 
 VERBS: dict[str, Callable[..., Any]] = {
     "release": lambda table, **o: wn.release(
         table, wn.marginals(ways=1), epsilon=1.0, rounds=2, **o
     ),
-    "scalar": lambda table, **o: lp(private="scalar", sensitivity=0.1, **o),
-    "index": lambda table, **o: lp(private="scalar", sensitivity=0.1, index="flat", **o),
-    "constraint": lambda table, **o: lp(
-        private="constraint", entries=(0, 3), sides=(0, 3), rows=5, exceptions=2, delta=1e-6, **o
-    ),
-    "itemsets": lambda table, **o: wn.frequent_itemsets(
-        [["a", "b"], ["a"]] * 9, size=1, epsilon=1.0, delta=1e-3, unit="basket", **o
+    "scalar": lambda table, **o: lp(OF_SIDES, **o),
+    "index": lambda table, **o: lp(replace(OF_SIDES, index="flat"), **o),
+    "constraint": lambda table, **o: lp(OF_ROWS, delta=1e-6, **o),
+    "itemsets": lambda table, **o: wn.itemsets(
+        wn.read_baskets([["a", "b"], ["a"]] * 9, unit="basket"),
+        size=1,
+        epsilon=1.0,
+        delta=1e-3,
+        run=wn.Run(pad_to=o.pop("pad_to", None)),
+        **o,
     ),
 }
 

@@ -50,8 +50,28 @@ def test_tables_and_baskets_name_their_unit() -> None:
     said = str(wn.tabulate(people, ["page"], epsilon=1.0).guarantee)
     assert said.endswith("replace one visitor's data, with at most 2 rows")
     baskets = wn.read_baskets([["x", "y"], ["x"]], unit="basket", items=["x", "y"])
-    found = wn.frequent_itemsets(baskets, size=1, epsilon=1.0)
+    found = wn.itemsets(baskets, size=1, epsilon=1.0)
     assert str(found.guarantee).endswith("one basket")
+    pages = wn.read_baskets(
+        LOG, basket="visitor", item="page", person="visitor", max_baskets=1, items=["x", "y"]
+    )
+    found = wn.itemsets(pages, size=1, epsilon=1.0)
+    assert str(found.guarantee).endswith("one visitor with at most 1 basket")
+
+
+@pytest.mark.parametrize("name", ["row", "basket"])
+def test_a_column_of_people_is_not_taken_for_another_unit(name: str) -> None:
+    """By its name alone a budget about rows would pay for people with many of them."""
+    log = LOG.rename(columns={"visitor": name})
+    schema = {"page": {"values": ["x", "y"]}}
+    for read in (
+        lambda: wn.counts(log, item="page", person=name, max_items=2),
+        lambda: wn.counts(log, item="page", person=name),
+        lambda: wn.read_table(log, schema=schema, person=name, max_rows=2),
+        lambda: wn.read_baskets(log, basket=name, item="page", person=name, max_baskets=1),
+    ):
+        with pytest.raises(ParameterError, match="rename it"):
+            read()
 
 
 @pytest.mark.parametrize("reader", [wn.counts, wn.read_table])
@@ -59,9 +79,8 @@ def test_two_units_or_an_unknown_one_are_refused(reader: Any) -> None:
     how: dict[str, Any] = (
         {"item": "page"} if reader is wn.counts else {"schema": {"page": {"values": ["x", "y"]}}}
     )
-    who = "user" if reader is wn.counts else "person"
     with pytest.raises(ParameterError, match="contradict"):
-        reader(LOG, **how, **{who: "visitor"}, unit="row")
+        reader(LOG, **how, person="visitor", unit="row")
     with pytest.raises(ParameterError, match="unit='visit' is unknown"):
         reader(LOG, **how, unit="visit")
 
@@ -89,8 +108,7 @@ def test_a_command_stops_until_the_unit_is_said(
     assert result.exit_code == 2 and "whose privacy is protected" in result.output
     what = "basket" if words[0] == "itemsets" else "row"
     assert f"--one-{what}-per-person" in " ".join(result.output.split())
-    who = "--person" if words[0] in ("topk", "itemsets") else "--person"
-    both = invoke([*words, who, "visitor", f"--one-{what}-per-person"])
+    both = invoke([*words, "--person", "visitor", f"--one-{what}-per-person"])
     assert both.exit_code == 2 and "contradict" in both.output
 
 

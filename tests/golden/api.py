@@ -92,7 +92,7 @@ def results() -> Any:
         opened[0].ask(wn.where(sex="Male")),
         wn.open_above(threshold=1, epsilon=1, seed=1),
         wn.above(VOTES, threshold=1, epsilon=1, seed=1).value,
-        wn.boost([[1, 1], [1, -1]], [1, -1], epsilon=1, rounds=1, seed=1).value,
+        wn.boost(wn.seal_examples([[1, 1], [1, -1]], [1, -1]), epsilon=1, rounds=1, seed=1).value,
         wn.OneRule(of="stumps", cuts=[1.0]),
         wn.marginals(1),
         wn.marginals(1).over(table().schema),

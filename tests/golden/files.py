@@ -190,7 +190,7 @@ def read_back() -> Any:
     return [
         [repr(read), repr(counted), repr(held)],
         wn.top_k(counted, k=3, epsilon=3, delta=1e-6, with_counts=True, seed=SEED),
-        wn.frequent_itemsets(held, size=2, epsilon=3, delta=1e-6, seed=SEED),
+        wn.itemsets(held, size=2, epsilon=3, delta=1e-6, seed=SEED),
         wn.learn(read, "sex", method="stumps", epsilon=1, seed=SEED).value.text,
     ]
 

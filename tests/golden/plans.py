@@ -11,6 +11,7 @@ from golden.cases import Case, plain, rounded
 from golden.data import SCHEMA, VOTES
 from golden.selection import NOISES, words
 from reference.asking import planned
+from reference.programs import plan
 
 LAST_YEAR = {"ramen": 40, "tacos": 38, "pho": 30, "salad": 15, "soup": 9, "stew": 2}
 SELECTIONS: tuple[dict[str, Any], ...] = (
@@ -104,11 +105,11 @@ def learning_bound(**options: Any) -> Any:
 
 
 def lp(**options: Any) -> Any:
-    given = {"private": "scalar", "opt": 60, "epsilon": 2, "delta": 1e-6, "rounds": 12,
+    given = {"method": "scalar-sides", "opt": 60, "epsilon": 2, "delta": 1e-6, "rounds": 12,
              "sensitivity": 1, **options}  # fmt: skip
     matrix = [[1.0, 0.5, 0.0], [0.25, 1.0, 1.0]]
-    made = wn.plan.lp(matrix, [1.0, 2.0, 1.0], **given)
-    return rounded(plain([repr(made), str(made), made.violation, made.hopeless]), 8)
+    made = plan(matrix, [1.0, 2.0, 1.0], **given)
+    return rounded(plain([repr(made.expected), str(made), made.error, made.expected.hopeless]), 8)
 
 
 def chances() -> Any:

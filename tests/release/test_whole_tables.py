@@ -10,7 +10,6 @@ import pytest
 import winnow as wn
 from winnow.privacy import BoundedRange, Compose, DiscreteLaplace, Gaussian, Repeat
 from winnow.release.mwem import default_tables
-from winnow.release.table_fit import PULL, TableWeights
 
 SHAPE = {"a": 3, "b": 4, "c": 2, "d": 2}
 N = 3000
@@ -131,47 +130,3 @@ def test_the_number_of_tables_follows_public_numbers() -> None:
 
     assert 1 <= chosen(total=10) < chosen() < chosen(total=100_000) <= 45
     assert chosen(pure=True) < chosen() and chosen(rows_per_person=4) < chosen()
-
-
-# -- the fit -----------------------------------------------------------------------------------
-
-
-def test_the_fit_solves_the_dual(codes: dict[str, Any]) -> None:
-    """In every cell what the distribution says is y - PULL s theta."""
-    rng = np.random.default_rng(1)
-    shape = (3, 4, 2)
-    weights = TableWeights(shape)
-    noisy = {}
-    for columns, deviation in (((0, 1), 0.02), ((2, 1), 0.01), ((0,), 0.05)):
-        size = int(np.prod([shape[c] for c in columns]))
-        noisy[columns] = 1 / size + rng.normal(0, 2 * deviation, size), deviation
-        weights.learn(columns, *noisy[columns])
-    weights.fit(5000)
-    found = weights.weights.reshape(shape)
-    for columns, (answers, deviation) in noisy.items():
-        others = tuple(axis for axis in range(3) if axis not in columns)
-        said = found.sum(axis=others)
-        if list(columns) != sorted(columns):
-            said = said.T
-        wanted = answers - PULL * deviation * weights._held[columns].steps.ravel()
-        gap = said.ravel() - wanted
-        assert np.ptp(gap) < 5e-3 * np.abs(said).max()
-
-
-def test_two_measurements_of_a_table_count_by_their_accuracy() -> None:
-    weights = TableWeights((2,))
-    weights.learn((0,), np.array([0.9, 0.1]), 0.02)
-    weights.learn((0,), np.array([0.6, 0.4]), 0.01)
-    held = weights._held[(0,)]
-    np.testing.assert_allclose(held.answers, [0.66, 0.34])
-    assert held.precision == pytest.approx(12_500)
-
-
-@pytest.mark.parametrize("cell", [-1.0, 0.0, 0.001, 50.0])
-def test_exact_tables_of_far_fewer_or_more_rows_than_were_said_leave_a_distribution(
-    cell: float,
-) -> None:
-    weights = TableWeights((2, 3))
-    weights.learn((0, 1), np.full(6, cell), 1e-6)
-    weights.fit(30)
-    np.testing.assert_allclose(weights.weights, 1 / 6)

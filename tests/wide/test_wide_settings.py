@@ -14,10 +14,10 @@ import winnow as wn
 from reference.tree_potentials import tree_tables
 from winnow import InputError, Relation, Schema, WideSynthetic
 from winnow.core.workloads.part import table_columns
+from winnow.fit.junction_tree import junction_tree
+from winnow.fit.tables import FitQuality, NoisyTable
 from winnow.privacy import guarantee_of
 from winnow.wide.at_once import AtOnce
-from winnow.wide.fit import FitQuality, NoisyTable
-from winnow.wide.junction_tree import junction_tree
 from winnow.wide.request import WideRequest
 from winnow.wide.rounds import ModelRoom
 from winnow.wide.settings import WideSettings, wide_settings

@@ -11,12 +11,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.answers.maxent import fit, monotone
 from winnow.answers.mechanism import MeasureLinear, moved
-from winnow.answers.observed_linear import ObservedMatrix, ObservedQueries, thinned
+from winnow.answers.observed_linear import MeasuredMatrix, MeasuredQueries, thinned
 from winnow.answers.optimum import optimal_matrix, query_matrix
 from winnow.answers.prediction import EXACT, Prediction
 from winnow.answers.request import AnswersRequest
+from winnow.answers.rising import monotone
 from winnow.answers.strategies import (
     MOST_TOEPLITZ,
     LinearStrategy,
@@ -30,6 +30,7 @@ from winnow.core.schema import Schema, cells_text
 from winnow.core.workloads.conjunction import ConjunctionPart
 from winnow.core.workloads.forms import CodeRanges
 from winnow.core.workloads.workload import Workload
+from winnow.fit.tables import FitQuality
 from winnow.privacy import Guarantee, guarantee_of
 from winnow.privacy.calibration import sized_guarantee
 from winnow.tables.choice import TableSetting
@@ -70,8 +71,10 @@ class Solution(Protocol):
     def total(self, numbers: Floats) -> float:
         """The number of rows where it is private, estimated."""
 
-    def distribution(self, numbers: Floats, deviation: float, rows: int) -> Floats:
-        """The weights of the cells of ``columns`` that fit the numbers; sum 1."""
+    def distribution(
+        self, numbers: Floats, deviation: float, rows: int
+    ) -> tuple[Floats, FitQuality | None]:
+        """The weights of the cells of ``columns`` that fit the numbers; sum 1; and how well."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,9 +273,11 @@ class _Toeplitz:
     def _cells(self, numbers: Floats) -> Floats:
         return np.convolve(self._inverse, numbers)[: len(numbers)]
 
-    def distribution(self, numbers: Floats, deviation: float, rows: int) -> Floats:
+    def distribution(
+        self, numbers: Floats, deviation: float, rows: int
+    ) -> tuple[Floats, FitQuality | None]:
         """Of the column: its prefixes, made to rise."""
-        return monotone(np.cumsum(self._cells(numbers)), rows)
+        return monotone(np.cumsum(self._cells(numbers)), rows), None
 
 
 @lru_cache(maxsize=8)
@@ -334,9 +339,11 @@ class _Matrix:
         """The sum of the least-squares cells."""
         return float((self._inverse @ numbers).sum())
 
-    def distribution(self, numbers: Floats, deviation: float, rows: int) -> Floats:
+    def distribution(
+        self, numbers: Floats, deviation: float, rows: int
+    ) -> tuple[Floats, FitQuality | None]:
         """Of maximum entropy."""
-        return fit(ObservedMatrix(self._matrix, numbers, deviation, rows)).weights
+        return MeasuredMatrix(self._matrix, numbers, deviation, rows).fitted()
 
 
 class _Queries:
@@ -358,8 +365,10 @@ class _Queries:
         """The last number counts all rows."""
         return float(numbers[-1]) / self._strategy.unit
 
-    def distribution(self, numbers: Floats, deviation: float, rows: int) -> Floats:
+    def distribution(
+        self, numbers: Floats, deviation: float, rows: int
+    ) -> tuple[Floats, FitQuality | None]:
         """Of maximum entropy; of very many queries some are enough."""
         unit = self._strategy.unit
         some, held = thinned(self._strategy.workload, numbers / unit, _MOST_FITTED_ENTRIES)
-        return fit(ObservedQueries(some, held, deviation / unit, rows)).weights
+        return MeasuredQueries(some, held, deviation / unit, rows).fitted()

@@ -1,7 +1,7 @@
 """A first hypothesis from tables that part of the charge buys.
 
 The counts of all pairs of columns, with Gaussian noise, are released at once, and the session
-starts from the distribution of maximum entropy that fits them (``release.table_fit``), mixed with
+starts from the distribution of maximum entropy that fits them (``winnow.fit``), mixed with
 a little of the even one: that bounds the relative entropy of any data to it by ln M + ln(1/MIX),
 so the cap of ``sizing`` is proved as without tables. The fit aims beside the mixture, which is then
 no error.
@@ -33,7 +33,7 @@ from winnow.ask.terms import Terms
 from winnow.core.checks import Real
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
-from winnow.release.table_fit import TableWeights
+from winnow.fit.tables import NoisyTable, fit
 
 SHARE = Fraction(1, 5)
 """The part of the charge that the tables get, unless the user says."""
@@ -59,7 +59,6 @@ smaller with independent noise.
 """
 
 _MOST_WORK = 1 << 25
-_PASSES = 30
 _PART = 4
 _LEAST = 3.0
 
@@ -191,9 +190,8 @@ def fitted_start(
     shape: tuple[int, ...], tables: Sequence[NDArray[np.int64]], rows: int, deviation: float
 ) -> NDArray[np.float64]:
     """The distribution over all cells that fits noisy counts of all pairs, beside the mixture."""
-    fit = TableWeights(shape)
-    for columns, counts in zip(column_sets(len(shape), PAIRS), tables, strict=True):
-        wanted = (counts / rows - MIX / len(counts)) / (1 - MIX)
-        fit.learn(columns, wanted, deviation / rows)
-    fit.fit(_PASSES)
-    return fit.weights
+    wanted = [
+        NoisyTable(columns, np.asarray(counts - rows * MIX / len(counts)) / (1 - MIX), deviation)
+        for columns, counts in zip(column_sets(len(shape), PAIRS), tables, strict=True)
+    ]
+    return fit(shape, wanted, rows).model.marginal(range(len(shape))).reshape(-1)

@@ -14,6 +14,7 @@ from winnow.core.borders import Border, Same
 from winnow.core.bounded import FEW_NOISES
 from winnow.core.noisy_top.filter import FEW_KEYS, FEW_LEFT
 from winnow.core.noisy_top.ranking import FEW_VALUES
+from winnow.core.noisy_top.support_classes import NEAR_ZERO
 from winnow.core.workloads.part import EXACT_FLOAT
 from winnow.inner_product.crossing import SCAN_FROM
 from winnow.itemsets.kernels import borders as mining
@@ -52,6 +53,7 @@ BORDERS: dict[str, tuple[Border, ...]] = {
     "winnow.core.noisy_top.filter": (FEW_LEFT, FEW_KEYS),
     "winnow.core.bounded": (FEW_NOISES,),
     "winnow.core.noisy_top.ranking": (FEW_VALUES,),
+    "winnow.core.noisy_top.support_classes": (NEAR_ZERO,),
     "winnow.select.margin_counts": (WIDE_GAPS,),
     "winnow.select.margin_search": (ONE_BY_ONE,),
     "winnow.topk.mechanisms.gaussian_counts": (AT_ONCE,),
@@ -63,6 +65,7 @@ BORDERS: dict[str, tuple[Border, ...]] = {
         mining.KEPT_BYTES,
         mining.DENSE,
         mining.LISTED,
+        mining.AHEAD,
         mining.FEW_ITEMS,
         mining.MOST_ITEMS,
         mining.NARROW,
@@ -115,10 +118,11 @@ CHOICES: tuple[PrivateChoice, ...] = (
     ),
     PrivateChoice(
         "winnow.select.margin_search",
-        "how far below the top the search goes",
-        "counts listed as far as it goes, or all",
+        "how many candidates have a count at which a test would pass",
+        "counts listed as far as a test asks, or all",
         "value",
-        "a test that passes with the least margin left passes with the true one",
+        "each test fails at a bound above its margin, or has its exact outcome: a function of the "
+        "tape; far ranks have their law whatever the bounds",
     ),
     PrivateChoice(
         "winnow.select.crossing",

@@ -4,9 +4,14 @@ from winnow.answers.plan import release as release
 from winnow.ask.compared import AskRow as AskRow
 from winnow.ask.plan import AskPlan as AskPlan
 from winnow.ask.plan import ask as ask
+from winnow.inner_product.plan import SearchPlan as SearchPlan
+from winnow.inner_product.plan import boost as boost
+from winnow.inner_product.plan import mips as mips
+from winnow.itemsets.about import AboutBaskets as AboutBaskets
+from winnow.itemsets.about import baskets as baskets
 from winnow.itemsets.plan import ItemsetPlan as ItemsetPlan
 from winnow.itemsets.plan import ItemsetRow as ItemsetRow
-from winnow.itemsets.plan import frequent_itemsets as frequent_itemsets
+from winnow.itemsets.plan import itemsets as itemsets
 from winnow.learn.about import AboutRows as AboutRows
 from winnow.learn.about import labelled as labelled
 from winnow.learn.bound import RuleBound as RuleBound
@@ -14,7 +19,7 @@ from winnow.learn.bound import RuleBounds as RuleBounds
 from winnow.learn.bound import learning_bound as learning_bound
 from winnow.learn.plan import LearnPlan as LearnPlan
 from winnow.learn.plan import learn as learn
-from winnow.lp.calibration import LpPlan as LpPlan
+from winnow.lp.plan import LpPlan as LpPlan
 from winnow.lp.plan import lp as lp
 from winnow.lp.plan import lp_optimum as lp_optimum
 from winnow.read.about import AboutTable as AboutTable

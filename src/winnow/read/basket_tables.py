@@ -45,9 +45,9 @@ def pairs_of(
 
     None where an engine has more than ``most`` pairs.
 
-    With ``person`` a basket is a pair (person, basket): two people never share one. Of each user
-    at most so many baskets are kept, those of the smallest keyed hash of the user and the
-    basket: a choice that depends on the user's own rows only.
+    With ``person`` a basket is a pair (person, basket): two people never share one. Of each person
+    at most so many baskets are kept, those of the smallest keyed hash of the person and the
+    basket: a choice that depends on that person's own rows only.
     """
     from winnow.read.engines.row_sources import Wanted
 
@@ -147,7 +147,7 @@ def indicators_of(
     """Baskets from a table with a column for each item: 1, true or yes where a row has it.
 
     The names of the columns are public. A row is a basket; without ``person`` one per person.
-    The order of a user's rows decides nothing: rows are hashed with all they hold, and each of
+    The order of a person's rows decides nothing: rows are hashed with all they hold, and each of
     several equal rows with its number among them, so that what is kept is a uniform sample.
     """
     from winnow.read.engines.row_sources import Wanted

@@ -25,6 +25,7 @@ from winnow.read.kept import KEEP, MOST_COLLECTED, KeptCounts
 from winnow.read.large_counts import PackedLabels
 from winnow.read.people import BoundedPeople
 from winnow.read.records import lines_of_file
+from winnow.read.salts import salt_of_run
 from winnow.read.scores import Scores, SealedScores, repeated
 from winnow.read.text_format import TextFormat
 
@@ -153,8 +154,9 @@ def counts(
     ``source`` is a CSV, TSV or Parquet file (a path, a pattern, or a list of them), a pandas,
     Polars or Arrow table, a Spark data frame, a DuckDB relation, or a pair (connection, table
     or query) of a DuckDB or psycopg connection. ``item`` and ``person`` name columns. A person
-    counts at most once per item. Without ``person`` one row is the privacy unit (``unit="row"`` says
-    so too): the guarantee then speaks of one row, which is one person only where nobody has two.
+    counts at most once per item. Without ``person`` one row is the privacy unit (``unit="row"``
+    says so too): the guarantee then speaks of one row, which is one person only where nobody has
+    two.
 
     ``max_items`` keeps at most that many items of one person, chosen by a keyed hash
     of the person's own items, the same in every engine for the same ``salt`` (fresh and secret
@@ -215,6 +217,7 @@ def counts(
     public, listed = (None, None) if items is None else public_list(items)
     used = [item] if person is None else [item, person]
     engine = engine_for(source, memory, used, text)
+    salt = salt_of_run(salt)
     key = os.urandom(16).hex() if salt is None else hashlib.blake2b(str(salt).encode()).hexdigest()
     query = CountQuery(item, person, max_items, key, listed)
     bound = 1 if person is None else max_items

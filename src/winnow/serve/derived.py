@@ -43,12 +43,12 @@ def body(name: str, record: type[Any], base: type[Any], tag: str | None, wire: W
         name,
         listed,
         bases=(base,),
-        module=base.__module__,
         tag=tag,
         frozen=True,
         kw_only=True,
         omit_defaults=True,
         forbid_unknown_fields=True,
+        module=base.__module__,  # where processes that plan find it
         namespace={"__doc__": record.__doc__, "record": record},
     )
 
@@ -80,9 +80,10 @@ def _kind(field: Field) -> Any:
     if isinstance(field.option, Methods):
         bodies = [_method(each) for each in field.option.of if offered(each)]
         return Annotated[reduce(or_, bodies, Literal[field.words]), Meta(description=_help(field))]
-    kind: Any = bool
-    if field.simple is not bool:
-        kind = Annotated[field.simple, _meta(field, field.option)]
+    plain: Any = field.simple
+    if field.pair:
+        plain = tuple[float, float] | float if field.single else tuple[float, float]
+    kind: Any = bool if plain is bool else Annotated[plain, _meta(field, field.option)]
     kind = kind | Literal[field.words] if field.or_word else kind
     return kind | None if field.default is None else kind
 
@@ -91,23 +92,37 @@ _BODIES: dict[type[Method], type[Any]] = {}
 
 
 def _method(made: type[Method]) -> type[Any]:
-    """The body of a method, made once; a name of this module, by which processes find it."""
-    if made in _BODIES:
-        return _BODIES[made]
-    listed = [(field.name, _kind(field), field.default) for field in offered(made)]
-    name = f"{made.__name__}Method"
-    _BODIES[made] = globals()[name] = msgspec.defstruct(
-        name,
+    """The body of a method, made once."""
+    if made not in _BODIES:
+        _BODIES[made] = _method_body(made)
+    return _BODIES[made]
+
+
+def _method_body(made: type[Method]) -> type[Any]:
+    listed = [
+        (field.name, _kind(field), *(() if field.needed else (field.default,)))
+        for field in offered(made)
+    ]
+    return msgspec.defstruct(
+        f"{made.__name__}Method",
         listed,
-        module=__name__,
         tag_field="kind",
         tag=made.word(),
         frozen=True,
+        kw_only=True,
         forbid_unknown_fields=True,
         omit_defaults=True,
-        namespace={"__doc__": made.__doc__},
+        namespace={"__doc__": made.__doc__, "made": made, "__reduce__": _reduced},
     )
-    return _BODIES[made]
+
+
+def _reduced(body: Any) -> tuple[Any, ...]:
+    """The body of a method as processes that plan are sent it: no module has its class."""
+    return _again, (body.made, msgspec.structs.asdict(body))
+
+
+def _again(made: type[Method], said: dict[str, Any]) -> Any:
+    return _method(made)(**said)
 
 
 def _meta(field: Field, option: Option) -> Meta:

@@ -12,8 +12,8 @@ from winnow.core.schema import Schema
 from winnow.core.workloads.part import table_columns
 from winnow.core.workloads.workload import Maker, Workload
 from winnow.errors import ParameterError
+from winnow.fit.junction_tree import Columns
 from winnow.privacy.guarantee import CLOSED_ACCOUNTANTS
-from winnow.wide.junction_tree import Columns
 from winnow.wide.rules import SELECTION_SHARE
 
 _LARGEST_MODEL = 2**31 - 1

@@ -133,8 +133,8 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
         "result.exhausted",
         "result.answered",
     ),
-    "max_inner_product": _VALUE + _SHOWN,
-    "frequent_itemsets": _VALUE + _SHOWN,
+    "mips": _VALUE + _SHOWN,
+    "itemsets": _VALUE + _SHOWN,
     "classes": _VALUE + _SHOWN,
     "release": _released(
         "the noisy counts of the queries that were selected",
@@ -184,7 +184,7 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
         "the rule of that number", "result.released.value.rule*", "result.said*", "result.text"
     ),
     "boost": _VALUE + _SHOWN,
-    "solve_lp": _released(
+    "lp": _released(
         "the point of the selected rows or columns, and noisy looks at it",
         "result.value.x",
         "result.value.selected",
@@ -200,9 +200,13 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     + _refused("the column * holds a value outside the schema, or an empty one; *"),
     "read_baskets": _released("an itemset of what was read", "result.found.value*"),
     "read_lp": (),
+    "lp_problem": (),
+    "seal_query": (),
+    "seal_examples": (),
     "seal_scores": (),
     "seal_vectors": (),
     "winnow schema": (),
+    "winnow plan": (),
     "winnow select": _DOCUMENT + _TEXT,
     "winnow topk": _DOCUMENT + _CUT + _TEXT,
     "winnow itemsets": _DOCUMENT + _TEXT,

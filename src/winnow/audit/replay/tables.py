@@ -25,7 +25,10 @@ from winnow.core.sealed import Sealed
 from winnow.core.workloads.conditions import where
 from winnow.core.workloads.tables import marginals, prefixes
 from winnow.errors import BudgetExceeded
-from winnow.inner_product.index.building import FAISS, INDEX_NAMES
+from winnow.inner_product.index.building import FAISS
+from winnow.inner_product.methods import INDEX_NAMES
+from winnow.lp.methods import ScalarSides
+from winnow.lp.sealing import lp_problem
 from winnow.privacy.ledger import Ledger
 from winnow.read.baskets import read_baskets
 from winnow.read.crossing import Rows, SealedTable, group
@@ -308,18 +311,21 @@ def _budgets() -> Iterator[Replay]:
             return {
                 "above": stream.ask([len(people)]),
                 "ask": _asked(all_.ask(**_OPEN)),
-                "itemsets": of_baskets.frequent_itemsets(
-                    baskets, size=1, epsilon=0.5, mechanism="exponential"
+                "itemsets": of_baskets.itemsets(
+                    baskets, size=1, epsilon=0.5, method="exponential"
                 ),
                 "learn": all_.learn(table, "sex", method="stumps", epsilon=0.5),
-                "lp": all_.solve_lp(
-                    [[1.0, 2.0], [2.0, 1.0]], [2.0, 1.0 + len(people)], [1.0, 1.0],
-                    private="scalar", opt=1.0, rounds=1, sensitivity=1, epsilon=0.5,
+                "lp": all_.lp(
+                    lp_problem(
+                        [[1.0, 2.0], [2.0, 1.0]], [2.0, 1.0 + len(people)], [1.0, 1.0], opt=1.0
+                    ),
+                    method=ScalarSides(sensitivity=1, rounds=1),
+                    epsilon=0.5,
                 ),
                 "left": repr(all_.budget),
             }  # fmt: skip
 
-    words = {"method": ("open_above", "ask", "frequent_itemsets", "learn", "solve_lp")}
+    words = {"method": ("open_above", "ask", "itemsets", "learn", "lp")}
     yield Replay(
         "Session", "one budget for other verbs", learned, ROWS, words=words, groups=FULL_ONLY
     )

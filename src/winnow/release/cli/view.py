@@ -9,11 +9,10 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.text import Text
 
 from winnow.answers.settings import MethodChoice
-from winnow.cli.printing import add_receipt, console, grid, pairs, visible
+from winnow.cli.printing import add_receipt, aside, console, grid, pairs, visible
 from winnow.core.measurement import MEASUREMENTS
 from winnow.core.schema import cells_text
 from winnow.core.workloads.arrays import random_queries
@@ -257,7 +256,7 @@ def rounds_bar(rounds: int) -> Iterator[Callable[[int, int], None]]:
         TextColumn("left:"),
         TimeRemainingColumn(),
     )
-    screen = Console(stderr=True)
+    screen = aside()
     quiet = not screen.is_terminal
     with Progress(*columns, console=screen, transient=True, disable=quiet) as display:
         task = display.add_task("rounds", total=rounds)
@@ -336,6 +335,8 @@ def _show_answers(
         )
     if synthetic.rests_on:
         table.add_row("rests on", Text(synthetic.rests_on))
+    if synthetic.fit_note:
+        table.add_row("fit", Text(synthetic.fit_note, style="yellow"))
     add_receipt(table, released)
     show.print(table)
 

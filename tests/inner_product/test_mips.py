@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,13 +22,29 @@ from winnow.privacy import BoundedRange, Repeat
 
 VECTORS = np.array([[1, 0, 1], [0, 1, 1], [1, 1, 0], [0, 0, 1], [1, 0, 0]], np.float64)
 QUERY = np.array([0.625, -1.0, 0.25])
+OF_QUERY = ("sensitivity", "monotone", "relation", "upper_bounds")
+
+
+def searched(candidates: Any, query: Any, *, index: str = "auto", **given: Any) -> Any:
+    """``wn.mips`` with what is said of the vectors, the query and the search in one list."""
+    about = {name: given.pop(name) for name in OF_QUERY if name in given}
+    labels = given.pop("labels", None)
+    if labels is not None:
+        candidates = wn.seal_vectors(candidates, labels=labels)
+    search = {name: given.pop(name) for name in ("head", "slack") if name in given}
+    method: Any = "auto"
+    if index == "exact":
+        method = wn.Scan()
+    elif index != "auto" or search:
+        method = wn.Indexed(**search | ({} if index == "auto" else {"index": index}))
+    return wn.mips(candidates, wn.seal_query(query, **about), method=method, **given)
 
 
 def test_the_best_candidate_wins_with_a_large_epsilon() -> None:
-    best = wn.max_inner_product(VECTORS, QUERY, epsilon=1e4, sensitivity=1)
+    best = searched(VECTORS, QUERY, epsilon=1e4, sensitivity=1)
     assert best.value == int(np.argmax(VECTORS @ QUERY))
     assert str(best.guarantee) == "10000-DP, add or remove one person"
-    named = wn.max_inner_product(
+    named = searched(
         VECTORS, QUERY, epsilon=1e4, sensitivity=1, labels=list("abcde"), k=2, index="flat"
     )
     assert named.value == ["a", "e"]
@@ -35,9 +52,7 @@ def test_the_best_candidate_wins_with_a_large_epsilon() -> None:
 
 @pytest.mark.parametrize("index", ["exact", "flat", "lsh"])
 def test_signed_search_sees_both_ends(index: str) -> None:
-    found = wn.max_inner_product(
-        VECTORS, QUERY, epsilon=1e5, sensitivity=1, signed=True, k=3, index=index
-    )
+    found = searched(VECTORS, QUERY, epsilon=1e5, sensitivity=1, signed=True, k=3, index=index)
     assert found.value == [(0, 1), (1, -1), (4, 1)]
 
 
@@ -45,7 +60,7 @@ def draws(index: str, count: int, monkeypatch: pytest.MonkeyPatch, **options: ob
     monkeypatch.setattr(IndexedSelection, "_few", lambda *_: True)
     sealed = wn.seal_vectors(VECTORS, index=index)
     return Counter(
-        wn.max_inner_product(sealed, 2 * QUERY, epsilon=2, sensitivity=1, seed=r, **options).value
+        searched(sealed, 2 * QUERY, epsilon=2, sensitivity=1, seed=r, **options).value
         for r in range(count)
     )
 
@@ -98,10 +113,10 @@ def test_what_is_proposed_bounds_the_rest(signed: bool) -> None:
 
 def test_the_charge_is_the_total_whatever_the_slack() -> None:
     sealed = wn.seal_vectors(VECTORS, index="flat")
-    once = wn.max_inner_product(sealed, QUERY, epsilon=1, sensitivity=1, slack=0.1)
+    once = searched(sealed, QUERY, epsilon=1, sensitivity=1, slack=0.1)
     assert once.receipt.event == BoundedRange(1, wn.Relation.ADD_REMOVE)
     assert once.receipt.mechanism == "indexed exponential with slack"
-    three = wn.max_inner_product(
+    three = searched(
         sealed, QUERY, epsilon=1, sensitivity=1, slack=0.1, k=3, relation="substitution"
     )
     assert three.receipt.event == Repeat(BoundedRange(Fraction(1, 3), "substitution"), 3)
@@ -111,22 +126,20 @@ def test_the_charge_is_the_total_whatever_the_slack() -> None:
 
 def test_a_budget_is_charged_once_and_the_index_is_not_in_the_receipt() -> None:
     budget = wn.Budget(1.0)
-    found = wn.max_inner_product(
-        VECTORS, QUERY, epsilon=0.75, sensitivity=1, budget=budget, index="lsh"
-    )
+    found = searched(VECTORS, QUERY, epsilon=0.75, sensitivity=1, budget=budget, index="lsh")
     assert "lsh" not in str(found) and found.receipt.reason == ""
     with pytest.raises(wn.BudgetExceeded):
-        wn.max_inner_product(VECTORS, QUERY, epsilon=0.5, sensitivity=1, budget=budget)
+        searched(VECTORS, QUERY, epsilon=0.5, sensitivity=1, budget=budget)
 
 
 def test_by_default_there_is_no_index_and_the_receipt_says_why() -> None:
-    found = wn.max_inner_product(VECTORS, QUERY, epsilon=1, sensitivity=1, seed=4)
-    assert found.receipt.reason.startswith("index='auto' takes none")
-    exact = wn.max_inner_product(VECTORS, QUERY, epsilon=1, sensitivity=1, seed=4, index="exact")
+    found = searched(VECTORS, QUERY, epsilon=1, sensitivity=1, seed=4)
+    assert found.receipt.reason.startswith("method='auto' takes no index")
+    exact = searched(VECTORS, QUERY, epsilon=1, sensitivity=1, seed=4, index="exact")
     assert exact.value == found.value and exact.receipt.reason == ""
     sealed = wn.seal_vectors(VECTORS, index="flat")
     assert wn.seal_vectors(VECTORS).index == wn.seal_vectors(VECTORS, index="auto").index == "exact"
-    kept = wn.max_inner_product(sealed, QUERY, epsilon=1, sensitivity=1, index="auto")
+    kept = searched(sealed, QUERY, epsilon=1, sensitivity=1, index="auto")
     assert sealed.index == "flat" and kept.receipt.reason == ""
 
 
@@ -155,7 +168,7 @@ def test_inner_products_of_any_size_are_clipped_and_not_refused(
     candidates = np.array([[-1.0, 0.0], [1.0, 0.0], [0.0, 0.0], [size, 1.0]])
     for signed, winners in ((False, {1, 3}), (True, {(0, -1), (1, 1), (3, 1)})):
         for seed in range(4):
-            found = wn.max_inner_product(
+            found = searched(
                 candidates, [size, 1.0], epsilon=100, sensitivity=sensitivity, index=index,
                 signed=signed, seed=seed,
             )  # fmt: skip
@@ -177,12 +190,12 @@ def test_inner_products_of_any_size_are_clipped_and_not_refused(
         ({"k": 6}, "exceeds 5 candidates"),
         ({"index": "annoy"}, "annoy"),
         ({"signed": 1}, "signed"),
-        ({"slack": 0.1}, "name an index"),
-        ({"head": 2}, "leave out head"),
+        ({"slack": 0.1}, "without an index; name one"),
+        ({"head": 2}, "without an index; name one"),
         ({"slack": 0.5, "index": "flat"}, "uses up epsilon"),
         ({"slack": -1, "index": "flat"}, "slack"),
         ({"upper_bounds": [1.0] * 5}, "leave them out"),
-        ({"upper_bounds": [1.0], "index": "flat"}, "one for each"),
+        ({"upper_bounds": [1.0], "index": "flat"}, "give one for each"),
         ({"upper_bounds": [np.nan] * 5, "index": "flat"}, "NaN"),
         ({"labels": ["a"]}, "1 labels for 5"),
         ({"labels": list("aabcd")}, "more than once"),
@@ -195,5 +208,5 @@ def test_bad_input_is_refused_before_anything_is_charged(
     given = {"candidates": VECTORS, "query": QUERY, "epsilon": 1, "sensitivity": 1} | change
     candidates, query = given.pop("candidates"), given.pop("query")
     with pytest.raises(wn.InputError, match=message):
-        wn.max_inner_product(candidates, query, budget=budget, **given)  # type: ignore[arg-type]
-    wn.max_inner_product(VECTORS, QUERY, epsilon=1, sensitivity=1, budget=budget)
+        searched(candidates, query, budget=budget, **given)  # type: ignore[arg-type]
+    searched(VECTORS, QUERY, epsilon=1, sensitivity=1, budget=budget)

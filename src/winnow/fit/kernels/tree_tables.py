@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.wide.junction_tree import Columns, JunctionTree
+from winnow.fit.junction_tree import Columns, JunctionTree
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""``wn.frequent_itemsets`` and ``winnow itemsets``: what is released, charged and refused."""
+"""``wn.itemsets`` and ``winnow itemsets``: what is released, charged and refused."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ import numpy as np
 import pytest
 
 import winnow as wn
-import winnow.itemsets.kernels.mine as miner
 from reference.commands import invoke
 from reference.inside import Tape
 from reference.itemset_supports import baskets_of, supports_by_counting
 from winnow.core.noisy_top.ranked import ExplicitRanks
-from winnow.itemsets.cli.command import BasketLayout, ItemsetMechanism
+from winnow.core.options import options
+from winnow.itemsets.cli.command import BasketLayout
 from winnow.itemsets.kernels import borders
-from winnow.mechanisms import ITEMSETS, rows, words
+from winnow.itemsets.kernels import mine as miner
+from winnow.itemsets.methods import METHODS
+from winnow.mechanisms import ITEMSETS, row_named, rows, words
 from winnow.privacy import ApproxDP, Compose, DiscreteLaplace, PureDP, Repeat
 from winnow.read.baskets import LAYOUTS
 from winnow.select.ranked_large_margin import RankedLargeMargin
@@ -36,14 +38,14 @@ def public(**how) -> wn.SealedBaskets:
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_every_mechanism_finds_a_pair_that_stands_out(mechanism) -> None:
     delta = 0.0 if mechanism in (*PURE, "joint", "canonical", "canonical-adaptive") else 1e-6
-    found = wn.frequent_itemsets(
-        public(max_items=3), size=2, epsilon=1.0, delta=delta, mechanism=mechanism, seed=1
+    found = wn.itemsets(
+        public(max_items=3), size=2, epsilon=1.0, delta=delta, method=mechanism, seed=1
     )
     assert found.value == ("bread", "cheese")
     assert found.guarantee.epsilon <= 1.0 and found.guarantee.delta <= 1e-6
     assert "itemsets of 2" in found.receipt.mechanism
-    top = wn.frequent_itemsets(
-        public(max_items=3), size=2, epsilon=20.0, delta=delta, mechanism=mechanism, k=2, seed=1
+    top = wn.itemsets(
+        public(max_items=3), size=2, epsilon=20.0, delta=delta, method=mechanism, k=2, seed=1
     )
     assert set(top.value) == {("bread", "cheese"), ("ale", "eggs")}
     assert top.guarantee.epsilon <= 20.0
@@ -51,25 +53,25 @@ def test_every_mechanism_finds_a_pair_that_stands_out(mechanism) -> None:
 
 def test_the_items_may_be_private_and_the_answer_none() -> None:
     hidden = wn.read_baskets(BASKETS, unit="basket")
-    found = wn.frequent_itemsets(hidden, size=2, epsilon=1.0, delta=1e-6, seed=5)
+    found = wn.itemsets(hidden, size=2, epsilon=1.0, delta=1e-6, seed=5)
     assert found.value == ("bread", "cheese")
     few = wn.read_baskets(BASKETS[-40:], unit="basket")
-    nothing = wn.frequent_itemsets(few, size=3, epsilon=0.5, delta=1e-6, seed=5)
+    nothing = wn.itemsets(few, size=3, epsilon=0.5, delta=1e-6, seed=5)
     assert nothing.value is None
-    assert wn.frequent_itemsets(few, size=3, epsilon=0.5, delta=1e-6, k=2, seed=5).value == []
+    assert wn.itemsets(few, size=3, epsilon=0.5, delta=1e-6, k=2, seed=5).value == []
     empty = wn.read_baskets([], unit="basket")
-    assert wn.frequent_itemsets(empty, size=2, epsilon=1.0, delta=1e-6, seed=5).value is None
+    assert wn.itemsets(empty, size=2, epsilon=1.0, delta=1e-6, seed=5).value is None
 
 
 def test_what_is_charged() -> None:
     budget = wn.Budget(3.0, 1e-5, accountant="pure")
-    wn.frequent_itemsets(public(), size=2, epsilon=1.0, delta=1e-6, budget=budget)
-    found = wn.frequent_itemsets(
-        public(), size=2, epsilon=1.0, delta=1e-6, k=2, mechanism="large-margin", budget=budget
+    wn.itemsets(public(), size=2, epsilon=1.0, delta=1e-6, budget=budget)
+    found = wn.itemsets(
+        public(), size=2, epsilon=1.0, delta=1e-6, k=2, method="large-margin", budget=budget
     )
     assert found.receipt.event == Repeat(ApproxDP(Fraction(1, 2), 5e-7, RELATION), 2)
-    counted = wn.frequent_itemsets(
-        public(), size=2, epsilon=1.0, mechanism="permute-and-flip", with_counts=True, seed=3
+    counted = wn.itemsets(
+        public(), size=2, epsilon=1.0, method="permute-and-flip", supports="winners", seed=3
     )
     assert counted.receipt.event == Compose((PureDP(0.5, RELATION), DiscreteLaplace(2, RELATION)))
     itemset, noisy = counted.value
@@ -79,12 +81,12 @@ def test_what_is_charged() -> None:
 
 def test_a_session_charges_its_budget_and_its_relation() -> None:
     session = wn.Session(epsilon=1.0, delta=1e-5, accountant="pure")
-    session.frequent_itemsets(public(), size=2, epsilon=0.75, delta=1e-6)
+    session.itemsets(public(), size=2, epsilon=0.75, delta=1e-6)
     with pytest.raises(wn.BudgetExceeded):
-        session.frequent_itemsets(public(), size=2, epsilon=0.5, delta=1e-6)
+        session.itemsets(public(), size=2, epsilon=0.5, delta=1e-6)
     replaced = public(relation="substitution")
     with pytest.raises(wn.RelationMismatch):
-        session.frequent_itemsets(replaced, size=2, epsilon=0.1, delta=1e-6)
+        session.itemsets(replaced, size=2, epsilon=0.1, delta=1e-6)
 
 
 def test_many_rounds_compose_better_than_by_dividing() -> None:
@@ -117,7 +119,7 @@ def test_how_deep_is_mined_does_not_change_where_the_search_stops(monkeypatch) -
 
 def test_a_seed_repeats_the_release() -> None:
     one, two = (
-        wn.frequent_itemsets(BASKETS, unit="basket", size=2, epsilon=0.1, delta=1e-6, k=3, seed=7)
+        wn.itemsets(public(max_items=2), size=2, epsilon=0.1, delta=1e-6, k=3, seed=7)
         for _ in range(2)
     )
     assert one.value == two.value and one.receipt.randomness == "seeded"
@@ -128,50 +130,77 @@ def test_a_seed_repeats_the_release() -> None:
     [
         ({"size": 5}, "above 4"),
         ({"size": 0}, "below 1"),
-        ({"delta": 0.0}, "needs delta"),
-        ({"mechanism": "magic"}, "choose one of"),
-        ({"mechanism": "joint"}, "no use for it"),
-        ({"mechanism": "joint", "delta": 0.0}, "public list of all items"),
-        ({"mechanism": "exponential", "delta": 0.0}, "public list of all items"),
-        ({"mechanism": "choosing"}, "max_items"),
-        ({"growth": 3}, "for choosing"),
-        ({"reach": 3}, "for limited-domain"),
-        ({"mechanism": "limited-domain", "thresholds": "tight"}, "for large-margin"),
-        ({"mechanism": "large-margin", "thresholds": "loose"}, "choose one of"),
-        ({"unit": "basket"}, "read already"),
+        ({"delta": 0.0}, "private items need a delta"),
+        ({"delta": 0.0, "method": "large-margin"}, "needs delta"),
+        ({"delta": 0.0, "method": "limited-domain"}, "needs delta"),
+        ({"method": "magic"}, "choose one of"),
+        ({"method": wn.OneRule()}, "chooses no itemsets"),
+        ({"method": wn.ItemsetJoint}, "is no method"),
+        ({"method": "joint"}, "no use for it"),
+        ({"method": "joint", "delta": 0.0}, "public list of all items"),
+        ({"method": "exponential", "delta": 0.0}, "public list of all items"),
+        ({"method": "choosing"}, "max_items"),
+        ({"supports": True}, "winners, subsets"),
         ({"k": 0}, "below 1"),
-        ({"epsilon": 0}, "not positive"),
+        ({"epsilon": 0}, "not above 0"),
+        ({"delta": 1}, "not below 1"),
+        ({"run": 5}, "wn.Run"),
+        ({"run": wn.Run(progress=print)}, "no progress"),
+        ({"run": wn.Run(memory="1GB")}, "where they are read"),
+        ({"run": wn.Run(pad_to="plan")}, "no public bound"),
     ],
 )
 def test_bad_requests_are_refused_before_anything_is_charged(how, message) -> None:
     budget = wn.Budget(1.0, 1e-5, accountant="pure")
     request = {"size": 2, "epsilon": 1.0, "delta": 1e-6} | how
     with pytest.raises(wn.InputError, match=message):
-        wn.frequent_itemsets(wn.read_baskets(BASKETS, unit="basket"), budget=budget, **request)
-    wn.frequent_itemsets(public(), size=2, epsilon=1.0, delta=1e-6, budget=budget)  # all is left
+        wn.itemsets(wn.read_baskets(BASKETS, unit="basket"), budget=budget, **request)
+    wn.itemsets(public(), size=2, epsilon=1.0, delta=1e-6, budget=budget)  # all is left
 
 
 def test_k_and_sizes_that_do_not_exist_are_refused() -> None:
     with pytest.raises(wn.InputError, match="exceeds the 15"):
-        wn.frequent_itemsets(public(), size=2, epsilon=1, mechanism="joint", k=16)
+        wn.itemsets(public(), size=2, epsilon=1, method="joint", k=16)
     two = wn.read_baskets(BASKETS, unit="basket", items=ITEMS[:2])
     with pytest.raises(wn.InputError, match="have no itemsets"):
-        wn.frequent_itemsets(two, size=3, epsilon=1, delta=1e-6)
+        wn.itemsets(two, size=3, epsilon=1, delta=1e-6)
     with pytest.raises(wn.InputError, match="hold no itemset"):
-        wn.frequent_itemsets(public(max_items=1), size=2, epsilon=1, delta=1e-6)
-    with pytest.raises(wn.InputError, match="read_baskets"):
-        wn.frequent_itemsets({"a": 1}, size=2, epsilon=1, delta=1e-6)
+        wn.itemsets(public(max_items=1), size=2, epsilon=1, delta=1e-6)
+
+
+@pytest.mark.parametrize("given", [{"a": 1}, BASKETS, "baskets.csv", None, ITEMS])
+def test_baskets_of_which_nobody_said_whose_they_are_are_refused(given) -> None:
+    for verb in (wn.itemsets, wn.plan.itemsets, wn.Session(epsilon=1, delta=1e-6).itemsets):
+        with pytest.raises(wn.InputError, match=r"whose presence.*wn\.read_baskets"):
+            verb(given, size=2, epsilon=1, delta=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (lambda: wn.ItemsetLargeMargin(thresholds="loose"), "tight, printed"),
+        (lambda: wn.ItemsetLimitedDomain(reach=0), "reach"),
+        (lambda: wn.ItemsetLimitedDomain(reach=2.5), "reach"),
+        (lambda: wn.ItemsetChoosing(growth=0), "growth"),
+    ],
+)
+def test_options_of_methods_are_checked_when_a_method_is_made(made, message) -> None:
+    with pytest.raises(wn.InputError, match=message):
+        made()
 
 
 def test_a_growth_below_what_the_baskets_allow_is_refused() -> None:
     few, how = public(max_items=3), {"size": 2, "epsilon": 1, "delta": 1e-6}
     with pytest.raises(wn.InputError, match="may hold 3 itemsets"):
-        wn.frequent_itemsets(few, mechanism="choosing", growth=2, **how)
-    assert wn.frequent_itemsets(few, mechanism="choosing", growth=3, **how).receipt
+        wn.itemsets(few, method=wn.ItemsetChoosing(growth=2), **how)
+    assert wn.itemsets(few, method=wn.ItemsetChoosing(growth=3), **how).receipt
 
 
-def test_the_command_names_what_the_library_has() -> None:
-    assert {str(m) for m in ItemsetMechanism} == {"auto", *MECHANISMS}
+def test_every_row_of_the_table_is_a_method_and_the_command_has_all_layouts() -> None:
+    assert {made.word() for made in METHODS} == set(MECHANISMS)
+    for made in METHODS:
+        row = row_named(ITEMSETS, made.word())
+        assert {field.name for field in options(made)} == set(row.options) - {"noise", "gamma"}
     assert {str(layout) for layout in BasketLayout} == set(LAYOUTS)
 
 
@@ -194,7 +223,8 @@ def test_the_command_prints_saves_and_draws(tmp_path) -> None:
     assert shown.exit_code == 0 and "bread + cheese" in shown.output, shown.output
     assert "one basket" in shown.output
     out, plot = tmp_path / "o.json", tmp_path / "p.svg"
-    asked = [*common, "--items", str(items), "--mechanism", "canonical", "--k", "2", "--counts"]
+    asked = [*common, "--items", str(items), "--method", "canonical", "-k", "2"]
+    asked += ["--supports", "winners"]
     drawn = invoke([*asked, "--out", str(out), "--plot", str(plot), "--json"])
     assert drawn.exit_code == 0, drawn.output
     released = json.loads(drawn.stdout)
@@ -208,8 +238,11 @@ def test_the_command_prints_saves_and_draws(tmp_path) -> None:
     "arguments",
     [
         ["--delta", "0"],
-        ["--plot", "p.gif", "--delta", "1e-6"],
-        ["--person", "u", "--delta", "1e-6"],
+        ["--delta", "1e-6", "--plot", "p.gif"],
+        ["--delta", "1e-6", "--person", "u"],
+        ["--delta", "1e-6", "--method", "limited-domain", "--growth", "3"],
+        ["--delta", "1e-6", "--reach", "3"],
+        ["--delta", "1e-6", "--supports", "all"],
     ],
 )
 def test_the_command_refuses_with_code_2(tmp_path, arguments) -> None:

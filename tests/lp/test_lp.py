@@ -1,4 +1,4 @@
-"""``wn.solve_lp`` and ``wn.plan.lp``: promises kept, public refusals, nothing private shown."""
+"""``wn.lp`` and ``wn.plan.lp``: promises kept, public refusals, nothing private shown."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import pytest
 from scipy.sparse import csr_matrix
 
 import winnow as wn
+from reference.programs import plan, solve
 from reference.running import paid_key
 from winnow import Relation, Utility
 from winnow.lp.bounds import LpSetting
-from winnow.lp.calibration import LpBudget, plan_lp
+from winnow.lp.calibration import LpBudget, expect_lp
 from winnow.lp.crossing.rows import as_upper_rows, seal_offsets
 from winnow.lp.crossing.scalar import in_steps
 from winnow.lp.mechanisms.constraint import ConstraintPrivateLp
@@ -26,10 +27,10 @@ NEEDED = np.array([3000.0, 4200, 3800, 3500])
 
 def _shifts(**options):
     asked = {
-        "private": "scalar", "senses": ">=", "maximise": False, "opt": 7500, "sensitivity": 1,
+        "method": "scalar-sides", "senses": ">=", "maximise": False, "opt": 7500, "sensitivity": 1,
         "epsilon": 1, "delta": 1e-6, "seed": 5,
     }  # fmt: skip
-    return wn.solve_lp(SHIFTS, NEEDED, np.ones(4), **(asked | options))
+    return solve(SHIFTS, NEEDED, np.ones(4), **(asked | options))
 
 
 @pytest.mark.slow
@@ -52,8 +53,8 @@ def test_the_whole_run_is_one_charge() -> None:
 def test_the_same_seed_repeats_and_sparse_rows_change_nothing() -> None:
     one, other = _shifts(), _shifts()
     assert one.value.x.tolist() == other.value.x.tolist()
-    sparse = wn.solve_lp(
-        csr_matrix(SHIFTS), NEEDED, np.ones(4), private="scalar", senses=">=", maximise=False,
+    sparse = solve(
+        csr_matrix(SHIFTS), NEEDED, np.ones(4), method="scalar-sides", senses=">=", maximise=False,
         opt=7500, sensitivity=1, epsilon=1, delta=1e-6, seed=5,
     )  # fmt: skip
     np.testing.assert_allclose(sparse.value.x, one.value.x)
@@ -87,10 +88,10 @@ def test_measuring_takes_part_of_the_budget_and_is_near_the_truth() -> None:
 
 def test_costs_of_any_sign_need_a_bound_and_then_work() -> None:
     matrix, sides, costs = np.array([[1.0, 1.0], [1.0, -1.0]]), [1.0, 0.5], [1.0, -0.5]
-    asked = {"private": "scalar", "sensitivity": 1e-4, "epsilon": 10, "delta": 1e-6, "seed": 1}
+    asked = {"method": "scalar-sides", "sensitivity": 1e-4, "epsilon": 10, "delta": 1e-6, "seed": 1}
     with pytest.raises(wn.InputError, match="bound=R"):
-        wn.solve_lp(matrix, sides, costs, opt=0.6, **asked)
-    value = wn.solve_lp(matrix, sides, costs, opt=0.6, bound=2, **asked).value
+        solve(matrix, sides, costs, opt=0.6, **asked)
+    value = solve(matrix, sides, costs, opt=0.6, bound=2, **asked).value
     assert (matrix @ value.x - sides).max() <= value.violation
     assert value.objective >= 0.6 - value.violation
 
@@ -101,15 +102,15 @@ def test_all_but_few_rows_of_people_are_met() -> None:
     matrix = rng.uniform(0, 1, (3000, 5))
     sides = np.full(3000, 1.0)
     opt = wn.plan.lp_optimum(matrix, sides, np.ones(5))
-    released = wn.solve_lp(
-        matrix, sides, np.ones(5), private="constraint", opt=opt, entries=(0, 1), sides=(1, 1),
+    released = solve(
+        matrix, sides, np.ones(5), method="person-rows", opt=opt, entries=(0, 1), sides=(1, 1),
         rows=3000, exceptions=200, epsilon=1, delta=1e-6, seed=1,
     )  # fmt: skip
     unmet = int((matrix @ released.value.x - sides > released.value.violation).sum())
     assert unmet <= released.value.exceptions == 199
     assert released.value.x.min() >= 0
-    large = wn.solve_lp(
-        csr_matrix(matrix), sides, np.ones(5), private="constraint", opt=opt, entries=(0, 1),
+    large = solve(
+        csr_matrix(matrix), sides, np.ones(5), method="person-rows", opt=opt, entries=(0, 1),
         sides=(1, 1), rows=3000, exceptions=200, epsilon=500, alpha=0.12, seed=1, delta=1e-6,
     )  # fmt: skip
     assert int((matrix @ large.value.x - sides > 0.12).sum()) < 200
@@ -126,18 +127,18 @@ def test_constraint_sensitivity_is_that_of_the_errata() -> None:
 
 def test_a_replaced_row_of_a_person_costs_no_more_than_an_added_one() -> None:
     asked = {
-        "private": "constraint", "opt": 1, "entries": (0, 1), "sides": (1, 1), "rows": 10_000,
+        "method": "person-rows", "opt": 1, "entries": (0, 1), "sides": (1, 1), "rows": 10_000,
         "exceptions": 500, "epsilon": 1, "delta": 1e-6,
     }  # fmt: skip
     added, replaced = (
-        wn.plan.lp([[1.0, 0.5]], [1.0, 1.0], relation=relation, **asked) for relation in Relation
+        plan([[1.0, 0.5]], [1.0, 1.0], relation=relation, **asked) for relation in Relation
     )
-    assert added.violation == replaced.violation < 1
+    assert added.error == replaced.error < 1
 
 
 def test_few_rows_of_people_are_no_reason_to_refuse() -> None:
-    released = wn.solve_lp(
-        [[1.0, 0.5]], [1.0], [1.0, 1.0], private="constraint", opt=1, entries=(0, 1),
+    released = solve(
+        [[1.0, 0.5]], [1.0], [1.0, 1.0], method="person-rows", opt=1, entries=(0, 1),
         sides=(1, 1), rows=100, exceptions=10, epsilon=1, delta=1e-6, seed=1,
     )  # fmt: skip
     assert released.value.x.sum() == pytest.approx(1)
@@ -151,11 +152,11 @@ np.put_along_axis(
 
 def _cover(matrix=PLACES, **options):
     asked = {
-        "private": "constraint", "senses": ">=", "maximise": False, "opt": 3, "entries": (0, 1),
+        "method": "person-rows", "senses": ">=", "maximise": False, "opt": 3, "entries": (0, 1),
         "sides": (1, 1), "rows": 2_000, "exceptions": 200, "epsilon": 20, "delta": 1e-6,
         "seed": 1, "rounds": 60,
     }  # fmt: skip
-    return wn.solve_lp(matrix, np.ones(len(PLACES)), np.ones(12), **(asked | options))
+    return solve(matrix, np.ones(len(PLACES)), np.ones(12), **(asked | options))
 
 
 @pytest.mark.extras  # compiles the loops of lazy selection
@@ -214,22 +215,22 @@ def test_a_search_over_rows_of_people_finds_a_value_that_passes() -> None:
 
 def test_a_hopeless_plan_says_so_and_takes_as_many_rounds_as_weights_need() -> None:
     asked = {
-        "private": "constraint", "maximise": False, "opt": 144, "entries": (0, 1),
+        "method": "person-rows", "maximise": False, "opt": 144, "entries": (0, 1),
         "sides": (1, 1), "senses": ">=", "rows": 9_835, "exceptions": 491, "delta": 1e-6,
     }  # fmt: skip
-    plan = wn.plan.lp(None, np.ones(171), epsilon=1, **asked)
-    assert plan.hopeless
-    assert plan.setting.trivial == 1
-    assert 2_000 < plan.rounds < 6_000
-    rich = wn.plan.lp(None, np.ones(171), epsilon=1e5, **asked)
+    poor = plan(None, np.ones(171), epsilon=1, **asked).expected
+    assert poor.hopeless
+    assert poor.setting.trivial == 1
+    assert 2_000 < poor.rounds < 6_000
+    rich = plan(None, np.ones(171), epsilon=1e5, **asked).expected
     assert not rich.hopeless
     assert rich.violation < 0.6
 
 
 def test_an_objective_of_large_costs_is_a_row_in_larger_units() -> None:
     matrix, sides = np.array([[1.0, 1.0], [1.0, -1.0]]), [1.0, 0.5]
-    asked = {"private": "scalar", "sensitivity": 1e-4, "epsilon": 10, "delta": 1e-6, "seed": 1}
-    value = wn.solve_lp(matrix, sides, [1e6, -5e5], opt=6e5, bound=2, **asked).value
+    asked = {"method": "scalar-sides", "sensitivity": 1e-4, "epsilon": 10, "delta": 1e-6, "seed": 1}
+    value = solve(matrix, sides, [1e6, -5e5], opt=6e5, bound=2, **asked).value
     assert value.objective_misses == pytest.approx(1e6 * value.violation)
     assert value.objective >= 6e5 - value.objective_misses
     assert value.violation < 0.5
@@ -245,23 +246,25 @@ def test_rounding_moves_right_sides_by_whole_steps_only() -> None:
 
 @pytest.mark.parametrize("name", ["objective", "row", "matrix", "column"])
 def test_other_neighbour_models_are_refused_by_name(name: str) -> None:
+    problem = wn.lp_problem(SHIFTS, NEEDED, np.ones(4), opt=7500)
     with pytest.raises(wn.GuaranteeError, match="Hsu-Roth-Roughgarden-Ullman 2014"):
-        _shifts(private=name)
+        wn.lp(problem, method=name, epsilon=1)
+    for word in ("both", "auto"):
+        with pytest.raises(wn.ParameterError, match="choose one of: scalar-sides, person-rows"):
+            wn.lp(problem, method=word, epsilon=1)
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"private": "both"}, "choose one of: scalar, constraint"),
         ({"opt": None}, "opt is missing"),
         ({"opt": (2, 1)}, "is empty"),
         ({"opt": -1}, "not positive"),
-        ({"sensitivity": None}, "sensitivity is missing"),
+        ({"sensitivity": None}, "sensitivity=None is a NoneType"),
         ({"sensitivity": 0}, "not positive"),
         ({"sensitivity": 1e-15}, "too small"),
-        ({"epsilon": 0}, "not positive"),
+        ({"epsilon": 0}, "not above 0"),
         ({"searches": 3}, "opt=\\(low, high\\)"),
-        ({"entries": (0, 1)}, "entries does nothing"),
         ({"senses": "<"}, "senses"),
         ({"alpha": 1e-9}, "rounds"),
         ({"names": ["a"]}, "1 names for 4"),
@@ -289,13 +292,19 @@ def test_bad_input_is_refused_before_anything_is_charged(options, said) -> None:
 )
 def test_unusable_arrays_are_refused(matrix, sides, costs) -> None:
     with pytest.raises(wn.InputError):
-        wn.solve_lp(matrix, sides, costs, private="scalar", opt=1, sensitivity=1, epsilon=1)
+        solve(matrix, sides, costs, method="scalar-sides", opt=1, sensitivity=1, epsilon=1)
 
 
 def test_an_unbounded_program_is_a_clear_answer() -> None:
     with pytest.raises(wn.InputError, match="unbounded whatever b is"):
-        wn.solve_lp(
-            [[1.0, -1.0]], [1.0], [1.0, 1.0], private="scalar", opt=(1, 2), sensitivity=1, epsilon=1
+        solve(
+            [[1.0, -1.0]],
+            [1.0],
+            [1.0, 1.0],
+            method="scalar-sides",
+            opt=(1, 2),
+            sensitivity=1,
+            epsilon=1,
         )
     with pytest.raises(wn.InputError, match="infeasible"):
         wn.plan.lp_optimum([[1.0]], [-1.0], [1.0])
@@ -313,17 +322,17 @@ def test_equations_become_two_rows_and_count_as_mixed() -> None:
 
 def test_the_plan_is_what_is_run_and_knows_hopeless_budgets() -> None:
     asked = {
-        "private": "scalar", "senses": ">=", "maximise": False, "opt": 7500, "sensitivity": 1,
+        "method": "scalar-sides", "senses": ">=", "maximise": False, "opt": 7500, "sensitivity": 1,
         "epsilon": 1, "delta": 1e-6,
     }  # fmt: skip
-    plan = wn.plan.lp(SHIFTS, np.ones(4), **asked)
+    made = plan(SHIFTS, np.ones(4), **asked)
     released = _shifts()
-    assert plan.violation == released.value.violation
-    assert plan.event == released.receipt.event
-    assert not plan.hopeless
-    assert wn.plan.lp(SHIFTS, np.ones(4), **(asked | {"sensitivity": 1000})).hopeless
-    assert wn.plan.lp(SHIFTS, np.ones(4), **(asked | {"alpha": 2000})).meets_alpha is True
-    assert "hopeless" in str(wn.plan.lp(SHIFTS, np.ones(4), **(asked | {"epsilon": 1e-4})))
+    assert made.error == released.value.violation
+    assert made.event == released.receipt.event
+    assert not made.expected.hopeless
+    assert plan(SHIFTS, np.ones(4), **(asked | {"sensitivity": 1000})).expected.hopeless
+    assert plan(SHIFTS, np.ones(4), **(asked | {"alpha": 2000})).expected.meets_alpha is True
+    assert "hopeless" in str(plan(SHIFTS, np.ones(4), **(asked | {"epsilon": 1e-4})))
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
@@ -331,13 +340,13 @@ def test_the_plan_is_what_is_run_and_knows_hopeless_budgets() -> None:
 def test_planned_events_stay_within_the_target(delta: float, searches: int) -> None:
     setting = LpSetting("scalar", 100, math.log(5), 1.0, 0.01, 0.01)
     budget = LpBudget(1.0, delta, wn.Relation.ADD_REMOVE, searches=searches, checked=searches > 1)
-    plan = plan_lp(setting, budget)
+    made = expect_lp(setting, budget)
     if delta:
-        assert guarantee_of(plan.event, delta).epsilon <= 1.0
+        assert guarantee_of(made.event, delta).epsilon <= 1.0
     else:
-        assert float(pure_cost(plan.event).epsilon) <= 1.0
-    tighter = plan_lp(replace(setting, sensitivity=0.001), budget)
-    assert tighter.violation < plan.violation
+        assert float(pure_cost(made.event).epsilon) <= 1.0
+    tighter = expect_lp(replace(setting, sensitivity=0.001), budget)
+    assert tighter.violation < made.violation
 
 
 def test_no_more_solves_than_were_charged() -> None:
@@ -365,32 +374,30 @@ def test_the_papers_index_path_keeps_the_promise_too(index: str) -> None:
 
 
 def test_a_plan_refuses_what_the_solver_refuses() -> None:
-    people = {"private": "constraint", "entries": (0, 1), "sides": (1, 1), "rows": 100,
+    people = {"method": "person-rows", "entries": (0, 1), "sides": (1, 1), "rows": 100,
               "exceptions": 10, "epsilon": 1, "delta": 1e-6}  # fmt: skip
-    assert wn.plan.lp(None, [1.0, 1.0], opt=1, **people).violation > 0
-    for more in ({"opt": (1, 2)}, {"opt": 1, "searches": 2}, {"opt": 1, "sensitivity": 1}):
+    assert plan(None, [1.0, 1.0], opt=1, **people).error > 0
+    for more in ({"opt": (1, 2)}, {"opt": 1, "searches": 2}, {"opt": 1, "exceptions": None}):
         with pytest.raises(wn.InputError):
-            wn.plan.lp(None, [1.0, 1.0], **(people | more))
-    with pytest.raises(wn.InputError, match="rows does nothing"):
-        wn.plan.lp(SHIFTS, np.ones(4), private="scalar", opt=1, sensitivity=1, epsilon=1, rows=5)
+            plan(None, [1.0, 1.0], **(people | more))
 
 
 def test_a_session_charges_it_to_its_budget() -> None:
     session = wn.Session(epsilon=2, delta=1e-5)
-    released = session.solve_lp(
-        SHIFTS, NEEDED, np.ones(4), private="scalar", senses=">=", maximise=False, opt=7500,
-        sensitivity=1, epsilon=1, delta=1e-6, rounds=20,
-    )  # fmt: skip
-    assert released.value.rounds == 20
+    problem = wn.lp_problem(SHIFTS, NEEDED, np.ones(4), senses=">=", maximise=False, opt=7500)
+    method = wn.ScalarSides(sensitivity=1, rounds=20)
+    assert session.lp(problem, method=method, epsilon=1, delta=1e-6).value.rounds == 20
     with pytest.raises(wn.BudgetExceeded):
-        session.solve_lp(
-            SHIFTS, NEEDED, np.ones(4), private="scalar", senses=">=", maximise=False, opt=7500,
-            sensitivity=1, epsilon=2, delta=9e-6, rounds=20,
-        )  # fmt: skip
+        session.lp(problem, method=method, epsilon=2, delta=9e-6)
+    with pytest.raises(wn.ParameterError, match="leave out budget="):
+        session.lp(problem, method=method, epsilon=1, budget=wn.Budget(epsilon=1))
+    other = wn.lp_problem(SHIFTS, NEEDED, np.ones(4), opt=7500, relation="substitution")
+    with pytest.raises(wn.RelationMismatch):
+        session.lp(other, method=method, epsilon=0.1)
 
 
 _PEOPLE = {
-    "private": "constraint", "epsilon": 1, "delta": 1e-6, "opt": 10.0, "entries": (0, 1),
+    "method": "person-rows", "epsilon": 1, "delta": 1e-6, "opt": 10.0, "entries": (0, 1),
     "sides": (0, 20), "rows": 100, "exceptions": 5, "rounds": 20, "seed": 1,
 }  # fmt: skip
 
@@ -399,14 +406,14 @@ _PEOPLE = {
 def test_no_persons_side_can_end_a_constraint_private_run(side: float) -> None:
     """Sides outside the public range are clipped to it, as entries are."""
     rows = np.vstack([np.full((30, 4), 0.5), np.ones((1, 4))])
-    assert wn.solve_lp(rows, np.append(np.full(30, 5.0), side), np.ones(4), **_PEOPLE).value.x.size
+    assert solve(rows, np.append(np.full(30, 5.0), side), np.ones(4), **_PEOPLE).value.x.size
 
 
 @pytest.mark.parametrize("rows", [0, 1, 30])
 def test_an_equation_of_one_person_would_be_two_rows_and_is_refused(rows: int) -> None:
     """Whether anybody is there or not."""
     with pytest.raises(wn.InputError, match="no equation"):
-        wn.solve_lp(np.ones((rows, 4)), np.ones(rows), np.ones(4), senses="=", **_PEOPLE)
+        solve(np.ones((rows, 4)), np.ones(rows), np.ones(4), senses="=", **_PEOPLE)
 
 
 @pytest.mark.extras  # compiles the loops of lazy selection
@@ -414,7 +421,7 @@ def test_nobody_is_a_neighbour_of_one_person() -> None:
     for way in ({}, {"selection": "lazy", "measure": True}, {"index": "flat"}, {"index": "lsh"}):
         for rows in (0, 1):
             asked = _PEOPLE | way
-            found = wn.solve_lp(np.ones((rows, 4)), np.ones(rows), np.ones(4), **asked)
+            found = solve(np.ones((rows, 4)), np.ones(rows), np.ones(4), **asked)
             assert found.value.x.size == 4
 
 
@@ -423,7 +430,7 @@ def test_a_person_who_asks_for_at_least_keeps_the_row() -> None:
     rows = np.zeros((30, 4))
     rows[:, 0] = 1.0
     asked = _PEOPLE | {"epsilon": 1e6, "rounds": 400, "maximise": False}
-    found = wn.solve_lp(rows, np.full(30, 8.0), np.ones(4), senses=">=", **asked)
+    found = solve(rows, np.full(30, 8.0), np.ones(4), senses=">=", **asked)
     assert found.value.x[0] >= 5
 
 
@@ -438,8 +445,8 @@ def test_lazy_selection_ends_at_an_epsilon_that_hides_nothing(epsilon: float) ->
     _, steps = people.steps(np.ones(4))
     assert epsilon / (2 * steps) <= 1
     rows = np.random.default_rng(1).random((300, 4))
-    found = wn.solve_lp(
-        rows, np.full(300, 0.6), np.ones(4), private="scalar", epsilon=epsilon, opt=1.0,
+    found = solve(
+        rows, np.full(300, 0.6), np.ones(4), method="scalar-sides", epsilon=epsilon, opt=1.0,
         sensitivity=1, rounds=3, selection="lazy", seed=1,
     )  # fmt: skip
     assert found.value.selected[0] == np.argmax(rows @ np.full(4, 0.25))
@@ -448,13 +455,13 @@ def test_lazy_selection_ends_at_an_epsilon_that_hides_nothing(epsilon: float) ->
 def test_a_wished_violation_gives_the_fewest_exceptions() -> None:
     """Fewer than those do not promise it, and what cannot be promised is said."""
     asked = {
-        "private": "constraint", "senses": ">=", "maximise": False, "entries": (0, 1), "opt": 4,
+        "method": "person-rows", "senses": ">=", "maximise": False, "entries": (0, 1), "opt": 4,
         "sides": (1, 1), "rows": 20_000, "epsilon": 1, "delta": 1e-6, "accountant": "zcdp",
     }  # fmt: skip
-    found = wn.plan.lp(None, np.ones(12), alpha=0.5, **asked)
+    found = plan(None, np.ones(12), alpha=0.5, **asked).expected
     fewest = found.setting.exceptions
     assert found.meets_alpha and 1 < fewest < 20_000
-    fewer = wn.plan.lp(None, np.ones(12), alpha=0.5, exceptions=fewest * 9 // 10, **asked)
-    assert not fewer.meets_alpha
+    fewer = plan(None, np.ones(12), alpha=0.5, exceptions=fewest * 9 // 10, **asked)
+    assert not fewer.expected.meets_alpha
     with pytest.raises(wn.ParameterError, match="however many"):
-        wn.plan.lp(None, np.ones(12), alpha=0.1, **asked | {"rows": 500})
+        plan(None, np.ones(12), alpha=0.1, **asked | {"rows": 500})
