@@ -12,8 +12,8 @@ import typer
 from typer.testing import CliRunner
 
 import winnow as wn
-from winnow.cli.app import unbundled
 from winnow.cli.derived import Typed
+from winnow.cli.making import unbundled
 from winnow.cli.reporting import reported
 from winnow.core.options import AUTO, Checked, Method, Methods, Option, options
 from winnow.serve.bodies import Closed

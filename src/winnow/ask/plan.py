@@ -82,7 +82,8 @@ class AskPlan(Plan[SealedTable, Any], InNotebook):
             weights, single = _weights_or_none(self.asked, self.about), self.expected
         return (useless_row(HYPOTHESIS) if weights is None else row_of(weights)), row_of(single)
 
-    def run(  # type: ignore[override]  # a session is released answer by answer
+    @guarded  # a session is released answer by answer
+    def run(  # type: ignore[override]
         self,
         data: SealedTable,
         *,
