@@ -41,7 +41,7 @@ from winnow.core.process import parse_memory
 from winnow.core.schema import cells_text
 from winnow.core.tape import Randomness
 from winnow.errors import DataError, InputError, ParameterError, RelationMismatch
-from winnow.foreign import shown
+from winnow.foreign import guarded, shown
 from winnow.privacy import Budget, to_json
 from winnow.read.about import AboutTable, about_table
 from winnow.read.crossing import SealedTable, sealed_table
