@@ -149,11 +149,11 @@ def main() -> None:
     programs = sides(5000)
     matrix = np.random.default_rng(options.seed).random((5000, 30))
 
-    def solved(b: Any, **padded: Any) -> Any:
-        return wn.solve_lp(
-            matrix, b, np.ones(30), private="scalar", epsilon=1.0, delta=1e-6, opt=1.0,
-            sensitivity=0.01, rounds=200, **padded,
-        )  # fmt: skip
+    def solved(b: Any, pad_to: Any = None) -> Any:
+        problem = wn.lp_problem(matrix, b, np.ones(30), opt=1.0)
+        method = wn.ScalarSides(sensitivity=0.01, rounds=200)
+        run = wn.Run(pad_to=pad_to)
+        return wn.lp(problem, method=method, epsilon=1.0, delta=1e-6, run=run)
 
     rows.append(
         row("linear program, 200 rounds", measure(solved, programs, calls, time.process_time))

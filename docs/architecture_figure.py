@@ -19,7 +19,7 @@ BANDS = (
 )
 CAPABILITIES = (
     "answers",
-    "itemsets   learn   wide   interactive   lp",
+    "itemsets   learn   wide   ask   lp",
     "release   inner_product",
     "tables",
     "topk",

@@ -8,6 +8,7 @@ from typing import Any
 from table_text import power, short, table
 
 import winnow as wn
+from winnow.ask.compared import WORDS
 
 GAP = 100
 """By how many people the best leads, in the table for one pick."""
@@ -56,10 +57,13 @@ def decision_queries() -> str:
     """What can be promised about all answers at once, by how many there are."""
     lines = []
     for questions in (100, 1000, 10**4, 10**5, 10**6, 10**7):
-        plan = wn.plan.interactive(CELLS, n=ROWS, epsilon=1.0, delta=1e-6, max_queries=questions)
+        plan = wn.plan.ask(
+            wn.plan.table(CELLS, rows=ROWS), epsilon=1.0, delta=1e-6, max_queries=questions
+        )
+        weights, single = plan.compared
         lines.append(
-            [power(questions), _part(plan.independent_bound), _part(plan.interactive_bound),
-             _part(plan.interactive_usual), plan.recommended]
+            [power(questions), _part(single.bound), _part(weights.bound),
+             _part(weights.usual), WORDS[plan.method]]
         )  # fmt: skip
     head = ["questions", "independent noise", "multiplicative weights", "usually",
             "`wn.plan` recommends"]  # fmt: skip

@@ -124,7 +124,7 @@ def scale_costs() -> str:
     lp = _lp()
     if lp:
         lines.append(
-            [f"`wn.solve_lp`, a round, {lp['m']:,} rows", "preparing: c m; a round: as signal asks",
+            [f"`wn.lp`, a round, {lp['m']:,} rows", "preparing: c m; a round: as signal asks",
              f"c = {span(lp['setup_s'] / lp['m'])}; {span(lp['ours_us'] / 1e6)} at sensitivity "
              f"{lp['sensitivity']:g}", "lp.json"]
         )  # fmt: skip

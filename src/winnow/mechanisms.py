@@ -15,7 +15,7 @@ from typing import Any
 from winnow.errors import ParameterError
 from winnow.foreign import shown
 
-SELECT, TOP_K, ITEMSETS = "select", "top_k", "frequent_itemsets"
+SELECT, TOP_K, ITEMSETS = "select", "top_k", "itemsets"
 CLASSES = "classes"
 """Select and top_k on universes that are given in classes of equal scores."""
 AUTO = "auto"

@@ -113,7 +113,7 @@ def test_only_commands_and_audits_look_at_other_capabilities() -> None:
     assert running == {
         "winnow.core.plan",
         "winnow.select.verb",
-        "winnow.interactive.opening",
+        "winnow.ask.opening",
         "winnow.*.audit",
         "winnow.*.audit.*",
         "winnow.experiments.*",

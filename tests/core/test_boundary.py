@@ -50,8 +50,16 @@ TABLES_AND_WORKLOADS = {
 
 
 INNER_PRODUCTS = {
-    "IndexedExponential", "SealedVectors", "SlackExponential", "boost", "max_inner_product",
-    "seal_vectors",
+    "IndexedExponential", "SealedVectors", "SlackExponential", "boost", "mips",
+    "seal_vectors", "seal_query", "seal_examples", "SealedQuery", "SealedExamples", "Scan",
+    "Indexed",
+}  # fmt: skip
+
+
+ITEMSETS = {
+    "ItemsetCanonical", "ItemsetCanonicalAdaptive", "ItemsetChoosing",
+    "ItemsetDistanceToInstability", "ItemsetExponential", "ItemsetJoint", "ItemsetLargeMargin",
+    "ItemsetLimitedDomain", "ItemsetNoisyMax", "ItemsetPermuteAndFlip", "Weighted",
 }  # fmt: skip
 
 
@@ -80,10 +88,11 @@ def test_the_public_names_are_pinned() -> None:
         "as_substitution", "calibrate", "counts", "open_above", "plan", "seal_scores",
         "select", "tabulate", "top_k", "ReleasedTable",
         "ReleasedTables", *TABLES_AND_WORKLOADS, *INNER_PRODUCTS, *LEARNING,
-        "SealedBaskets", "frequent_itemsets", "read_baskets", "AssociationRule",
+        "SealedBaskets", "itemsets", "read_baskets", "AssociationRule", "Run", *ITEMSETS,
         "AssociationRules", "ItemsetSupports",
-        "open_interactive", "resume_interactive", "connect",
-        "LpModel", "LpSolution", "read_lp", "solve_lp", "DataError", "ForeignError",
+        "ask", "resume", "Independent", "MultiplicativeWeights", "connect",
+        "LpProblem", "LpSolution", "lp", "lp_problem", "read_lp", "PersonRows", "ScalarSides",
+        "DataError", "ForeignError",
         "ParameterError", "SavingError", "SessionExhausted",
     }  # fmt: skip
 

@@ -10,6 +10,8 @@ import winnow as wn
 from golden.cases import Case, plain, rounded
 from golden.data import SCHEMA, VOTES
 from golden.selection import NOISES, words
+from reference.asking import planned
+from reference.programs import plan
 
 LAST_YEAR = {"ramen": 40, "tacos": 38, "pho": 30, "salad": 15, "soup": 9, "stew": 2}
 SELECTIONS: tuple[dict[str, Any], ...] = (
@@ -85,9 +87,9 @@ def tabulate(**options: Any) -> Any:
     return shown(wn.plan.tabulate(SCHEMA, given.pop("by"), **given))
 
 
-def interactive(**options: Any) -> Any:
+def ask(**options: Any) -> Any:
     given = {"n": 20_000, "epsilon": 1, "delta": 1e-6, "max_queries": 500, **options}
-    return shown(wn.plan.interactive(SCHEMA, **given))
+    return shown(planned(SCHEMA, **given))
 
 
 def margin(**options: Any) -> Any:
@@ -109,11 +111,11 @@ def learning_bound(**options: Any) -> Any:
 
 
 def lp(**options: Any) -> Any:
-    given = {"private": "scalar", "opt": 60, "epsilon": 2, "delta": 1e-6, "rounds": 12,
+    given = {"method": "scalar-sides", "opt": 60, "epsilon": 2, "delta": 1e-6, "rounds": 12,
              "sensitivity": 1, **options}  # fmt: skip
     matrix = [[1.0, 0.5, 0.0], [0.25, 1.0, 1.0]]
-    made = wn.plan.lp(matrix, [1.0, 2.0, 1.0], **given)
-    return rounded(plain([repr(made), str(made), made.violation, made.hopeless]), 8)
+    made = plan(matrix, [1.0, 2.0, 1.0], **given)
+    return rounded(plain([repr(made.expected), str(made), made.error, made.expected.hopeless]), 8)
 
 
 def chances() -> Any:
@@ -143,7 +145,7 @@ def cases() -> dict[str, Case]:
                    {"accountants": ["zcdp"]}, {"max_rows": 3, "share": 0.25})),
         (tabulate, ({}, {"delta": 0}, {"by": ["sex"], "error": 9}, {"relation": "add-remove"},
                     {"rows_per_person": 3, "objective": "max"})),
-        (interactive, ({}, {"max_queries": 20}, {"updates": 3}, {"relation": "add-remove"})),
+        (ask, ({}, {"max_queries": 20}, {"updates": 3}, {"relation": "add-remove"})),
         (margin, ({}, {"candidates": 10**6}, {"gaps": [3, 3, 40], "monotone": True},
                   {"near": 5, "relation": "substitution"})),
         (learning_bound, ({}, {"delta": 1e-6}, {"delta": 1e-6, "near": 3},

@@ -1,4 +1,4 @@
-"""Synthetic tables, interactive sessions, itemsets, learning, linear programs."""
+"""Synthetic tables, sessions of questions, itemsets, learning, linear programs."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ import winnow as wn
 from golden.cases import Case, plain, rounded
 from golden.data import baskets, examples, log, table
 from golden.selection import SEED, words
+from reference.asking import opened as asking
+from reference.programs import solve
+from winnow.core.options import Methods, chooser
+from winnow.itemsets.request import Itemsets
 
 MANY = 20_000
 """Rows enough for a session that learns."""
@@ -66,7 +70,7 @@ RELEASES: tuple[dict[str, Any], ...] = (
 SESSIONS: tuple[dict[str, Any], ...] = (
     {},
     {"method": "independent", "max_queries": 20},
-    {"method": "recommended", "max_queries": 20},
+    {"method": "auto", "max_queries": 20},
     {"relation": "add-remove", "rows": MANY},
     {"relation": "add-remove"},
     {"updates": 3},
@@ -81,14 +85,14 @@ SESSIONS: tuple[dict[str, Any], ...] = (
     {"max_queries": 4},
 )
 ITEMSETS: tuple[dict[str, Any], ...] = (
-    {"mechanism": "large-margin"},
-    {"mechanism": "large-margin", "thresholds": "printed"},
-    {"mechanism": "limited-domain"},
-    {"mechanism": "limited-domain", "reach": 9},
-    {"mechanism": "distance-to-instability"},
-    {"mechanism": "choosing", "max_items": 5},
-    {"mechanism": "choosing", "growth": 6},
-    {"mechanism": "choosing"},
+    {"method": "large-margin"},
+    {"method": "large-margin", "thresholds": "printed"},
+    {"method": "limited-domain"},
+    {"method": "limited-domain", "reach": 9},
+    {"method": "distance-to-instability"},
+    {"method": "choosing", "max_items": 5},
+    {"method": "choosing", "growth": 6},
+    {"method": "choosing"},
 )
 LISTED = ("exponential", "permute-and-flip", "noisy-max", "joint", "canonical")
 
@@ -205,10 +209,10 @@ def wide() -> Any:
     return [*about, plain([each.counts for each in value.marginals]), rounded(plain(fit), 6)]
 
 
-def interactive(**options: Any) -> Any:
+def ask(**options: Any) -> Any:
     given = {"epsilon": 1, "delta": 1e-6, "max_queries": 500, "seed": SEED, **options}
     given.setdefault("method", "multiplicative-weights")
-    with wn.open_interactive(table(MANY), **given) as opened:
+    with asking(table(MANY), **given) as opened:
         asked = [opened.ask(wn.where(age=(30, 50), sex="Female")), opened.ask(wn.where(rooms=1))]
         asked += opened.ask_all(wn.prefixes("rooms"))
         about = [repr(opened), opened.status, opened.rounds, opened.guarantee, opened.receipt]
@@ -216,7 +220,7 @@ def interactive(**options: Any) -> Any:
 
 
 def synthesis() -> Any:
-    with wn.open_interactive(
+    with asking(
         table(MANY), epsilon=1, delta=1e-6, max_queries=500, updates=4, threshold=0.02, seed=SEED
     ) as opened:
         done = opened.synthesise(wn.marginals(1))
@@ -225,8 +229,14 @@ def synthesis() -> Any:
 
 
 def itemsets(**options: Any) -> Any:
-    given = {"size": 2, "epsilon": 2, "delta": 1e-6, "unit": "basket", "seed": SEED, **options}
-    return wn.frequent_itemsets(baskets(), **given)
+    read = {name: options.pop(name) for name in ("items", "max_items") if name in options}
+    own = {n: options.pop(n) for n in ("thresholds", "reach", "growth") if n in options}
+    chosen = chooser(Itemsets)
+    assert chosen is not None and isinstance(chosen.option, Methods)
+    method = chosen.option.build(options.pop("method"), own)
+    given = {"size": 2, "epsilon": 2, "delta": 1e-6, "seed": SEED, "method": method, **options}
+    sealed = wn.read_baskets(baskets(), unit="basket", salt=f"seed {SEED}", **read)
+    return wn.itemsets(sealed, **given)
 
 
 def pairs(layout: str) -> Any:
@@ -243,7 +253,7 @@ def pairs(layout: str) -> Any:
             {n: [(i * (p + 2)) % 3 for i in range(90)] for p, n in enumerate(names)}
         )
         read = wn.read_baskets(frame > 0, unit="basket", salt="golden")
-    found = wn.frequent_itemsets(read, size=2, k=2, epsilon=4, delta=1e-3, seed=SEED)
+    found = wn.itemsets(read, size=2, k=2, epsilon=4, delta=1e-3, seed=SEED)
     return [repr(read), found]
 
 
@@ -276,17 +286,17 @@ def classifier() -> Any:
 
 def scalar_lp(**options: Any) -> Any:
     matrix, sides, costs = _program()
-    given = {"private": "scalar", "sensitivity": 1, "epsilon": 2, "delta": 1e-6, "opt": 60,
+    given = {"method": "scalar-sides", "sensitivity": 1, "epsilon": 2, "delta": 1e-6, "opt": 60,
              "rounds": 12, "seed": SEED, **options}  # fmt: skip
-    return rounded(plain(wn.solve_lp(matrix, sides, costs, **given)))
+    return rounded(plain(solve(matrix, sides, costs, **given)))
 
 
 def constraint_lp(**options: Any) -> Any:
     matrix, sides, costs = _program(200)
-    given = {"private": "constraint", "entries": (0, 1), "sides": (20, 60), "rows": 200,
+    given = {"method": "person-rows", "entries": (0, 1), "sides": (20, 60), "rows": 200,
              "exceptions": 60, "epsilon": 4, "delta": 1e-6, "opt": 40, "rounds": 12,
              "seed": SEED, **options}  # fmt: skip
-    return rounded(plain(wn.solve_lp(matrix, sides, costs, **given)))
+    return rounded(plain(solve(matrix, sides, costs, **given)))
 
 
 def _program(rows: int = 40) -> tuple[Any, Any, Any]:
@@ -317,7 +327,7 @@ def session() -> Any:
             ),
             opened.learn(table(), "sex", method="stumps", epsilon=0.5),
         ]
-        asked = opened.interactive(epsilon=1, delta=5e-7, max_queries=50)
+        asked = opened.ask(epsilon=1, delta=5e-7, max_queries=50)
         found = [asked.ask(wn.where(sex="Male")), asked.guarantee, asked.receipt]
         asked.close()
         return rounded(plain([done, found, repr(opened)]))
@@ -337,20 +347,19 @@ def cases() -> dict[str, Case]:
     for options in TABULATED:
         found[f"tabulate {words(options)}".strip()] = lambda o=options: tabulate(**o)
     for options in SESSIONS:
-        found[f"interactive {words(options)}".strip()] = lambda o=options: interactive(**o)
-    found["interactive synthesise"] = synthesis
+        found[f"ask {words(options)}".strip()] = lambda o=options: ask(**o)
+    found["ask synthesise"] = synthesis
     for options in ITEMSETS:
-        for more in ({}, {"k": 2, "with_counts": True}):
+        for more in ({}, {"k": 2, "supports": "winners"}):
             both = options | more
-            found[f"itemsets {words(both)}"] = lambda o=both: itemsets(**o)
+            found[f"itemsets {words(both)}".replace("method=", "")] = lambda o=both: itemsets(**o)
     names = ["bread", "butter", "jam", "milk", "tea"]
     for mechanism in LISTED:
-        for more in ({}, {"k": 2}, {"k": 2, "with_counts": True}):
-            both = {"mechanism": mechanism, **more}
-            found[f"itemsets listed {words(both)}"] = lambda o=both: itemsets(
-                items=names, delta=0, **o
-            )
-        found[f"itemsets unlisted {mechanism}"] = lambda m=mechanism: itemsets(mechanism=m, delta=0)
+        for more in ({}, {"k": 2}, {"k": 2, "supports": "winners"}):
+            both = {"method": mechanism, **more}
+            name = f"itemsets listed {words(both)}".replace("method=", "")
+            found[name] = lambda o=both: itemsets(items=names, delta=0, **o)
+        found[f"itemsets unlisted {mechanism}"] = lambda m=mechanism: itemsets(method=m, delta=0)
     for layout in ("pairs", "indicators"):
         found[f"itemsets of {layout}"] = lambda w=layout: pairs(w)
     for name in ("thresholds", "stumps", "intervals", "conjunctions:2"):

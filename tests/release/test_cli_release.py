@@ -17,7 +17,15 @@ import pytest
 from typer.testing import Result
 
 from reference.commands import app, invoke
-from winnow import BudgetExceeded, InputError, Schema, SyntheticDistribution, marginals, plan
+from winnow import (
+    BudgetExceeded,
+    InputError,
+    MultiplicativeWeights,
+    Schema,
+    SyntheticDistribution,
+    marginals,
+    plan,
+)
 from winnow.answers.methods import MWEM
 from winnow.answers.request import Release
 from winnow.core import run as running
@@ -271,7 +279,13 @@ def test_nothing_above_all_rows_is_printed(folder: Path, method: str) -> None:
     plans = [
         plan.mwem_bounds(about, marginals(1), **small),
         plan.release(about, marginals(2), method="graphical", **small).expected,
-        plan.interactive(schema, n=20, **small),
+        plan.ask(
+            plan.table(schema, rows=20),
+            epsilon=0.001,
+            delta=1e-6,
+            max_queries=10,
+            method=MultiplicativeWeights(calibration="paper"),
+        ),
     ]
     for each in plans:
         numbers = re.findall(r"[0-9][0-9,.e+]*", str(each).split("\n", 2)[2].split("Computed")[0])

@@ -64,8 +64,11 @@ EVERY: dict[str, dict[str, list[Any]]] = {
         "with_cut": SHARES,
     },
     "itemsets": {
-        "epsilon": [0.5], "size": [2], "k": [1, 2], "delta": [0.0, 1e-6], "with_counts": BOOLS,
-        "with_subsets": BOOLS, "mechanism": ["auto", *words(ITEMSETS)],
+        "epsilon": [0.5], "size": [2], "k": [None, 2], "delta": [0.0, 1e-6],
+        "supports": [None, "winners", "subsets"],
+        "method": ["auto", *words(ITEMSETS), {"kind": "limited-domain", "reach": 9},
+                   {"kind": "choosing", "growth": 12},
+                   {"kind": "large-margin", "thresholds": "printed"}],
     },
     "release": {
         "epsilon": [1.0], "workload": [WORKLOADS[0], RANGES], "delta": [0.0, 1e-6],
@@ -161,6 +164,10 @@ def test_a_plan_states_what_the_verb_is_charged_and_promises(
                 check_top_k(opened, order, planned, released, ran[0])
             case bodies.SelectOrder():
                 assert planned.details["mechanism"] == released.receipt.mechanism, order
+            case bodies.ItemsetsOrder():
+                assert planned.details["mechanism"] == released.receipt.mechanism, order
+                assert planned.details["reason"] == released.receipt.reason, order
+                assert planned.error == planned.details["error"], order
             case bodies.TablesOrder() if planned.details:
                 stated = [each["standard_error"] for each in planned.details["rows"]]
                 tables = released.value.tables

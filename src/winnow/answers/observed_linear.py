@@ -47,7 +47,7 @@ class _MeasuredNumbers:
     def fitted(self) -> tuple[Floats, FitQuality]:
         """The weights of the cells that fit, and how well."""
         found = fitted(self)
-        return self._weights, quality_of(found, 0.0)
+        return self._weights, quality_of(found, found.loss)
 
     def propagate(self, mu: Floats) -> tuple[float, Floats]:
         """The model over all cells."""

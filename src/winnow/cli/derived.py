@@ -85,7 +85,11 @@ def typed(record: type[T], given: dict[str, Any]) -> Typed[T]:
 
 def _value(field: Field, text: Any) -> Any:
     """What was typed, as the record takes it: a number where it is not one of its words."""
-    if not field.or_word or text is None or text in field.words:
+    if text is None or text in field.words:
+        return text
+    if field.pair:
+        return number_or_pair(flag_of(field), text, single=field.single)
+    if not field.or_word:
         return text
     words = " or ".join(field.words)
     with instead(
@@ -93,6 +97,19 @@ def _value(field: Field, text: Any) -> Any:
         ValueError,
     ):
         return field.simple(text)
+
+
+def number_or_pair(flag: str, text: str, *, single: bool = True) -> float | tuple[float, float]:
+    """Two numbers with a comma between them; or one, where ``single`` allows it."""
+    wanted = "neither a number nor two such as 0.25,1" if single else "not two numbers such as 0,1"
+    refusal = ParameterError(f"{flag} {text!r} is {wanted}")
+    with instead(refusal, ValueError):
+        numbers = [float(part) for part in text.split(",")]
+    if len(numbers) == 1 and single:
+        return numbers[0]
+    if len(numbers) != 2:
+        raise refusal
+    return numbers[0], numbers[1]
 
 
 def offered(record: type[Any]) -> list[Field]:
@@ -136,7 +153,7 @@ def _parameter(
 ) -> Parameter:
     kind = str if field.simple == list[str] or field.or_word else field.simple
     default = None if maybe or field.default == () else field.default
-    if field.needed or needed:
+    if not maybe and (field.needed or needed):
         default = Parameter.empty
     typed_as = typer.Option(
         flag_of(field),

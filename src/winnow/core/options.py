@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from dataclasses import fields as dataclass_fields
-from functools import wraps
+from functools import cached_property, wraps
 from inspect import BoundArguments, Parameter, Signature, signature
 from types import NoneType, UnionType
 from typing import (
@@ -65,6 +65,10 @@ class Option:
     """Where it is offered besides Python."""
 
 
+EPSILON = Option("The privacy loss of this call in total.", "E", above=0)
+"""The option that every request has."""
+
+
 @dataclass(frozen=True)
 class Methods:
     """The option that chooses a method; a word means the method with its defaults."""
@@ -72,8 +76,10 @@ class Methods:
     help: str
     of: tuple[type[Method], ...]
     panel: str = "Method"
+    auto: bool = True
+    """Whether Winnow can choose; False where only the user knows, such as who is private."""
 
-    @property
+    @cached_property
     def by_word(self) -> dict[str, type[Method]]:
         """The methods by the words that users write."""
         return {each.word(): each for each in self.of}
@@ -81,7 +87,7 @@ class Methods:
     @property
     def words(self) -> tuple[str, ...]:
         """What a user may write."""
-        return (AUTO, *self.by_word)
+        return (AUTO, *self.by_word) if self.auto else tuple(self.by_word)
 
     @property
     def simple(self) -> Any:
@@ -107,7 +113,14 @@ class Methods:
                 first = self.takers(name)[0] if self.takers(name) else ""
                 mend = f"choose it with method={first}" if made is None else f"{word} has none"
                 raise ParameterError(f"{name}={shown(value)} is for {takers}; {mend}")
-        return AUTO if made is None else made(**said)
+        if made is None:
+            return AUTO
+        for field in options(made):
+            if field.needed and field.name not in said:
+                raise ParameterError(
+                    f"{field.name} is missing; {word} needs it. {field.option.help}"
+                )
+        return made(**said)
 
 
 @dataclass(frozen=True)
@@ -121,14 +134,14 @@ class Field:
     default: Any
     """``MISSING``: it has to be given."""
 
-    @property
+    @cached_property
     def words(self) -> tuple[str, ...]:
         """The words that it takes, where it takes words."""
         if isinstance(self.option, Methods):
             return self.option.words
         return next((get_args(kind) for kind in self.kinds if get_origin(kind) is Literal), ())
 
-    @property
+    @cached_property
     def kinds(self) -> tuple[Any, ...]:
         """The types of its values, None left out."""
         union = get_origin(self.kind) in (Union, UnionType)
@@ -136,12 +149,24 @@ class Field:
         return tuple(part for part in parts if part is not NoneType)
 
     @property
+    def pair(self) -> bool:
+        """Whether it takes two numbers, which a line writes as LOW,HIGH."""
+        return any(get_origin(kind) is tuple and ... not in get_args(kind) for kind in self.kinds)
+
+    @property
+    def single(self) -> bool:
+        """Whether it takes one number."""
+        return float in self.kinds
+
+    @cached_property
     def simple(self) -> Any:
         """What it is on a line or in JSON: words, a plain type, or a list of texts."""
         if isinstance(self.option, Methods):
             return self.option.simple
         if self.words and not self.or_word:
             return Literal[self.words]
+        if self.pair:
+            return str
         return next((plain for plain in (bool, float, int, str) if plain in self.kinds), list[str])
 
     @property
@@ -239,6 +264,9 @@ def _check(field: Field, option: Option, value: Any) -> None:
                 f"{field.name}={shown(value)} is unknown; {number} one of: {', '.join(field.words)}"
             )
         return
+    if field.pair:
+        _check_pair(field, value)
+        return
     if field.simple is bool:
         if value not in (True, False) or not isinstance(value, bool):
             raise ParameterError(f"{field.name}={shown(value)} is not True or False")
@@ -261,6 +289,17 @@ def _check(field: Field, option: Option, value: Any) -> None:
     ):
         if wrong:
             raise ParameterError(f"{field.name}={value} is {text}; {_range(option)}")
+
+
+def _check_pair(field: Field, value: Any) -> None:
+    """Refuse what is not two finite numbers, or one where that is a choice."""
+    from winnow.core.checks import exact
+
+    two = isinstance(value, tuple | list) and len(value) == 2
+    if not two and not field.single:
+        raise ParameterError(f"{field.name}={shown(value)} is not a pair; give two numbers")
+    for number in value if two else (value,):
+        exact(field.name, number)
 
 
 def _number(field: Field, value: Any) -> Any:

@@ -26,6 +26,7 @@ from winnow.read.counts import check_unit
 from winnow.read.crossing import SealedTable, check_dropping, group
 from winnow.read.kept import KeptRows, changed
 from winnow.read.people import BoundedPeople
+from winnow.read.salts import salt_of_run
 from winnow.read.text_format import TextFormat
 
 if TYPE_CHECKING:  # they need sqlglot
@@ -240,6 +241,7 @@ def read_table(
     who = ROW if person is None else at_most(person, int(max_rows), "row")
     who = replace(who, notes=declared.notes)
     related = Relation.parse(relation)
+    salt = salt_of_run(salt)
     key = os.urandom(16).hex() if salt is None else hashlib.blake2b(str(salt).encode()).hexdigest()
     query = HistogramQuery(declared.columns, person, int(max_rows), key)
 

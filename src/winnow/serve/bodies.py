@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
+from winnow.itemsets.request import Itemsets
 from winnow.serve.asked import ReleaseOf
 from winnow.serve.derived import body
 
@@ -96,16 +97,19 @@ class TablesOrder(Order, tag="tables", kw_only=True, frozen=True):
     with_cut: Share = 0.0
 
 
-class ItemsetsOrder(Order, tag="itemsets", kw_only=True, frozen=True):
-    """The itemsets of a size that most baskets hold."""
+if TYPE_CHECKING:
 
-    size: Annotated[int, Meta(ge=1, le=8)]
-    k: Annotated[int, Meta(ge=1, le=1000)] = 1
-    delta: Delta = 0.0
-    with_counts: bool = False
-    with_subsets: bool = False
-    """Supports of all subsets as well, from which association rules follow."""
-    mechanism: str = "auto"
+    class ItemsetsOrder(Order, kw_only=True, frozen=True):
+        """Read off ``Itemsets``."""
+
+        size: int
+        k: int | None
+        delta: float
+        method: Any
+        supports: str | None
+
+else:
+    ItemsetsOrder = body("ItemsetsOrder", Itemsets, Order, "itemsets", {})
 
 
 if TYPE_CHECKING:  # of what is derived, what the server itself reads

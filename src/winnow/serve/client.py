@@ -23,6 +23,7 @@ from winnow.core.workloads.tables import Marginals, Ranges
 from winnow.core.workloads.workload import Maker, Union
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded
+from winnow.itemsets.request import Itemsets
 from winnow.serve.asked import ReleaseOf
 from winnow.serve.line import FIRST_PAUSE, Line, on_this_machine, portioned
 from winnow.serve.received import RemoteAnswer, RemoteBudget, RemotePlan, released_of
@@ -140,17 +141,10 @@ class Verbs(ABC, Generic[R]):
             values=list(values), objective=objective, rows=rows, with_cut=with_cut,
         )  # fmt: skip
 
-    @guarded
-    def frequent_itemsets(
-        self, dataset: str, *, size: int, epsilon: float | None = None, k: int = 1,
-        delta: float = 0.0, with_counts: bool = False, with_subsets: bool = False,
-        mechanism: str = "auto",
-    ) -> R:  # fmt: skip
+    @takes(Itemsets, of=object)
+    def itemsets(self, dataset: str, asked: Itemsets) -> R:
         """The itemsets of a size that most baskets hold; with subsets, association rules, too."""
-        return self._order(
-            dataset, "itemsets", epsilon=epsilon, size=size, k=k, delta=delta,
-            with_counts=with_counts, with_subsets=with_subsets, mechanism=mechanism,
-        )  # fmt: skip
+        return self._order(dataset, "itemsets", **sent(asked))
 
     @takes(ReleaseOf, of=object)
     def release(self, dataset: str, asked: ReleaseOf) -> R:

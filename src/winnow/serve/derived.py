@@ -80,9 +80,10 @@ def _kind(field: Field) -> Any:
     if isinstance(field.option, Methods):
         bodies = [_method(each) for each in field.option.of if offered(each)]
         return Annotated[reduce(or_, bodies, Literal[field.words]), Meta(description=_help(field))]
-    kind: Any = bool
-    if field.simple is not bool:
-        kind = Annotated[field.simple, _meta(field, field.option)]
+    plain: Any = field.simple
+    if field.pair:
+        plain = tuple[float, float] | float if field.single else tuple[float, float]
+    kind: Any = bool if plain is bool else Annotated[plain, _meta(field, field.option)]
     kind = kind | Literal[field.words] if field.or_word else kind
     return kind | None if field.default is None else kind
 
@@ -98,13 +99,17 @@ def _method(made: type[Method]) -> type[Any]:
 
 
 def _method_body(made: type[Method]) -> type[Any]:
-    listed = [(field.name, _kind(field), field.default) for field in offered(made)]
+    listed = [
+        (field.name, _kind(field), *(() if field.needed else (field.default,)))
+        for field in offered(made)
+    ]
     return msgspec.defstruct(
         f"{made.__name__}Method",
         listed,
         tag_field="kind",
         tag=made.word(),
         frozen=True,
+        kw_only=True,
         forbid_unknown_fields=True,
         omit_defaults=True,
         namespace={"__doc__": made.__doc__, "made": made, "__reduce__": _reduced},

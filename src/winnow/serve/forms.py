@@ -142,8 +142,10 @@ def plan_body(kind: str, schema: replies.SchemaAnswer, form: Form) -> bodies.Pla
         order["k"] = form.whole("k", "the number of results")
     if kind == "itemsets":
         order["size"] = form.whole("size", "the size of an itemset")
-    if kind in ("top-k", "itemsets"):
+    if kind == "top-k":
         order["with_counts"] = form.one("with_counts") == "yes"
+    if kind == "itemsets" and form.one("with_counts") == "yes":
+        order["supports"] = "winners"
     if kind == "tables":
         order["by"] = _pieces(schema, form) if schema.columns else [{"marginals": 1}]
         order["values"] = form.all("values")

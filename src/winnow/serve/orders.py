@@ -22,7 +22,8 @@ from winnow.core.workloads.conditions import predicates, where
 from winnow.core.workloads.tables import marginals, prefixes, ranges
 from winnow.core.workloads.workload import Maker
 from winnow.errors import BudgetExceeded, ParameterError, WinnowError
-from winnow.itemsets.verb import frequent_itemsets
+from winnow.itemsets.request import Itemsets
+from winnow.itemsets.verb import mined
 from winnow.privacy import Event, Grant
 from winnow.privacy.budget import Budget
 from winnow.privacy.rounding import stated_at_least
@@ -123,6 +124,8 @@ def price(catalogue: Catalogue, opened: OpenDataset, event: Event, who: str) -> 
 
 def event_of(opened: OpenDataset, order: bodies.AnyOrder, budget: Pricing) -> Event:
     """What the verb would charge."""
+    if isinstance(order, bodies.ItemsetsOrder):
+        return itemsets_of(order, budget).plan(baskets_of(opened.stand_in)).event
     if isinstance(order, bodies.ReleaseOrder):
         epsilon_of(order)
         table, plan = release_of(opened.stand_in, order, budget)
@@ -184,17 +187,7 @@ def _call(data: Data, order: bodies.AnyOrder, budget: Budget, key: WrittenKey | 
                 **shared,
             )
         case bodies.ItemsetsOrder():
-            assert isinstance(data, SealedBaskets)
-            return frequent_itemsets(
-                data,
-                size=order.size,
-                k=order.k,
-                delta=order.delta,
-                with_counts=order.with_counts,
-                with_subsets=order.with_subsets,
-                mechanism=order.mechanism,
-                **shared,
-            )
+            return mined(baskets_of(data), itemsets_of(order, budget, key))
         case bodies.ReleaseOrder():
             table, plan = release_of(data, order, budget)
             return plan.run(table, budget=budget, seed=shared["seed"])
@@ -215,6 +208,21 @@ def table_of(data: Data) -> SealedTable:
     """The data, which are a table."""
     assert isinstance(data, SealedTable)  # by ``fitting``
     return data
+
+
+def baskets_of(data: Data) -> SealedBaskets:
+    """The data, which are baskets."""
+    assert isinstance(data, SealedBaskets)  # by ``fitting``
+    return data
+
+
+def itemsets_of(
+    order: bodies.ItemsetsOrder, budget: Budget, key: WrittenKey | None = None
+) -> Itemsets:
+    """The request that an order says; its value is a list, of one itemset unless k is given."""
+    epsilon_of(order)
+    asked: Itemsets = asked_of(order, {"k": lambda k: k or 1}, budget=budget, seed=key)
+    return asked
 
 
 def margin_of(opened: OpenDataset, order: bodies.AnyOrder, budget: Budget, ran: str) -> int | None:

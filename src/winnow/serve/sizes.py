@@ -52,7 +52,7 @@ def size_of(opened: OpenDataset, order: bodies.AnyOrder) -> ResultSize:
             number = order.k or 1
             return ResultSize(number, number * (_width(opened, order.column) + _NUMBER))
         case bodies.ItemsetsOrder():
-            number = order.k * (2**order.size if order.with_subsets else 1)
+            number = (order.k or 1) * (2**order.size if order.supports == "subsets" else 1)
             width = order.size * (_width(opened, None) + _FIELDS)
             return ResultSize(number, number * (width + _NUMBER))
         case bodies.TablesOrder():

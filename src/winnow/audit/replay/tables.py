@@ -12,20 +12,24 @@ import numpy as np
 from winnow.answers.methods import METHODS as METHODS_OF_RELEASE
 from winnow.answers.methods import MWEM, Adaptive, Graphical
 from winnow.answers.verb import release
+from winnow.ask.methods import MultiplicativeWeights
+from winnow.ask.request import Ask
+from winnow.ask.verb import ask, resume
 from winnow.audit.replay.compare import FULL_ONLY, Replay, ReplayPlace
 from winnow.audit.replay.people import Family, People
 from winnow.audit.replay.selections import HOLDERS, counted
 from winnow.core.measurement import MEASUREMENTS
-from winnow.core.options import AUTO
+from winnow.core.options import AUTO, options
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
 from winnow.core.workloads.conditions import where
 from winnow.core.workloads.tables import marginals, prefixes
 from winnow.errors import BudgetExceeded
-from winnow.inner_product.index.building import FAISS, INDEX_NAMES
-from winnow.interactive.opening import METHODS
-from winnow.interactive.verb import open_interactive, resume_interactive
+from winnow.inner_product.index.building import FAISS
+from winnow.inner_product.methods import INDEX_NAMES
+from winnow.lp.methods import ScalarSides
+from winnow.lp.sealing import lp_problem
 from winnow.privacy.ledger import Ledger
 from winnow.read.baskets import read_baskets
 from winnow.read.crossing import Rows, SealedTable, group
@@ -211,39 +215,48 @@ def _asked(session: Any) -> dict[str, Any]:
         "after": repr(session),
         "plan": session.plan,
         "planned": str(session.plan),
-        "state": {"plan": state["plan"], "updates": state.get("updates", 0)},
+        "state": {"sizes": state["sizes"], "updates": state.get("updates", 0)},
         "receipt": session.receipt,
         "guarantee": session.guarantee,
     }
 
 
-_OPEN: dict[str, Any] = {"epsilon": 4.0, "delta": 0.01, "max_queries": 8, "rows": 40}
+_OPEN: dict[str, Any] = {"epsilon": 4.0, "delta": 0.01, "max_queries": 8}
+
+
+def _stated(people: People) -> Any:
+    """A table whose true number of rows is private."""
+    return table_of(people, Relation.ADD_REMOVE).stating(40)
 
 
 def _sessions() -> Iterator[Replay]:
-    for method in METHODS:
-        yield _session(method, {"method": method}, (int(method != "recommended"), 3))
-    yield _session("warm start", {"warm_start": 0.2})
-    yield _session("warm start from columns alone", {"warm_start": 0.2, "memory": 8})
-    yield _session("independent answers at the end", {"fallback": 0.2, "updates": 1})
-    yield _session("a sampled universe", {"universe": 3, "smoothness": 0.5})
-    yield _session("an implicit hypothesis", {"memory": 8})
+    for field in options(Ask):
+        for method in field.words if field.name == "method" else ():
+            yield _session(method, {"method": method}, (int(method != AUTO), 3))
+    for variant, own in (
+        ("warm start", {"warm_start": 0.2}),
+        ("warm start from columns alone", {"warm_start": 0.2, "memory": "0.008kB"}),
+        ("independent answers at the end", {"fallback": 0.2, "updates": 1}),
+        ("a sampled universe", {"universe": 3, "smoothness": 0.5}),
+        ("an implicit hypothesis", {"memory": "0.008kB"}),
+    ):
+        chosen: dict[str, Any] = dict(own)
+        yield _session(variant, {"method": MultiplicativeWeights(**chosen)})
 
     def kept(people: People, place: ReplayPlace) -> Any:
-        table, state = table_of(people, Relation.ADD_REMOVE), place.outputs / "kept.session"
-        options = _OPEN | {"threshold": 0.3, "state": state, "seed": place.seed}
-        first = _asked(open_interactive(table, **options))
-        return {"first": first, "second": _asked(resume_interactive(table, state))}
+        table, state = _stated(people), place.outputs / "kept.session"
+        method = MultiplicativeWeights(threshold=0.3)
+        first = _asked(ask(table, **_OPEN, method=method, state=state, seed=place.seed))
+        return {"first": first, "second": _asked(resume(table, state))}
 
-    yield Replay("resume_interactive", "from a state file", kept, ROWS)
+    yield Replay("resume", "from a state file", kept, ROWS)
 
 
 def _session(variant: str, words: dict[str, Any], groups: tuple[int, int] = FULL_ONLY) -> Replay:
     def call(people: People, place: ReplayPlace) -> Any:
-        table = table_of(people, Relation.ADD_REMOVE)
-        return _asked(open_interactive(table, **_OPEN, **words, seed=place.seed))
+        return _asked(ask(_stated(people), **_OPEN, **words, seed=place.seed))
 
-    return Replay("open_interactive", variant, call, ROWS, words=words, groups=groups)
+    return Replay("ask", variant, call, ROWS, words=words, groups=groups)
 
 
 def _budgets() -> Iterator[Replay]:
@@ -269,7 +282,7 @@ def _budgets() -> Iterator[Replay]:
     yield Replay("Session", "one budget, until it refuses", spent, ROWS, words=words)
 
     def learned(people: People, place: ReplayPlace) -> Any:
-        table = table_of(people, Relation.ADD_REMOVE)
+        table = _stated(people)
         baskets = read_baskets(
             [["f" if sex == 0 else "m"] for sex, _ in people], unit="basket", items=["f", "m"]
         )
@@ -281,19 +294,22 @@ def _budgets() -> Iterator[Replay]:
             stream = all_.open_above(threshold=1, epsilon=0.5)
             return {
                 "above": stream.ask([len(people)]),
-                "interactive": _asked(all_.interactive(**_OPEN)),
-                "itemsets": of_baskets.frequent_itemsets(
-                    baskets, size=1, epsilon=0.5, mechanism="exponential"
+                "ask": _asked(all_.ask(**_OPEN)),
+                "itemsets": of_baskets.itemsets(
+                    baskets, size=1, epsilon=0.5, method="exponential"
                 ),
                 "learn": all_.learn(table, "sex", method="stumps", epsilon=0.5),
-                "lp": all_.solve_lp(
-                    [[1.0, 2.0], [2.0, 1.0]], [2.0, 1.0 + len(people)], [1.0, 1.0],
-                    private="scalar", opt=1.0, rounds=1, sensitivity=1, epsilon=0.5,
+                "lp": all_.lp(
+                    lp_problem(
+                        [[1.0, 2.0], [2.0, 1.0]], [2.0, 1.0 + len(people)], [1.0, 1.0], opt=1.0
+                    ),
+                    method=ScalarSides(sensitivity=1, rounds=1),
+                    epsilon=0.5,
                 ),
                 "left": repr(all_.budget),
             }  # fmt: skip
 
-    words = {"method": ("open_above", "interactive", "frequent_itemsets", "learn", "solve_lp")}
+    words = {"method": ("open_above", "ask", "itemsets", "learn", "lp")}
     yield Replay(
         "Session", "one budget for other verbs", learned, ROWS, words=words, groups=FULL_ONLY
     )

@@ -9,10 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.text import Text
 
-from winnow.cli.printing import add_receipt, console, grid, pairs, visible
+from winnow.cli.printing import add_receipt, aside, console, grid, pairs, visible
 from winnow.core.measurement import MEASUREMENTS
 from winnow.core.schema import cells_text
 from winnow.core.workloads.arrays import random_queries
@@ -273,7 +272,7 @@ class RoundsBar:
             TextColumn("left:"),
             TimeRemainingColumn(),
         )
-        screen = Console(stderr=True)
+        screen = aside()
         quiet = not screen.is_terminal
         with Progress(*columns, console=screen, transient=True, disable=quiet) as display:
             task = display.add_task("rounds", total=rounds.rounds.rounds)
