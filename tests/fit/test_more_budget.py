@@ -68,7 +68,8 @@ def released(codes: np.ndarray, sizes: tuple[int, ...], epsilon: float, seed: in
     table = wn.read_table(
         pd.DataFrame(codes, columns=names), schema=dict(zip(names, sizes, strict=True))
     )
-    return wn.release_wide(table, wn.marginals(2), epsilon=epsilon, delta=1e-9, seed=seed).value
+    asked = {"epsilon": epsilon, "delta": 1e-9, "method": "graphical", "seed": seed}
+    return wn.release(table, wn.marginals(2), **asked).value
 
 
 def far(value: Any, codes: np.ndarray, sizes: tuple[int, ...]) -> tuple[float, float]:
