@@ -15,8 +15,8 @@ import pandas as pd
 
 import winnow as wn
 from winnow import SealedTable
-from winnow.interactive.questions import Question
-from winnow.interactive.session import Interactive
+from winnow.ask.questions import Question
+from winnow.ask.session import WeightsSession
 from winnow.read.crossing import unsafe_true_answers
 
 SMALL, LARGE, PATIENCE = 250, 100, 5
@@ -42,16 +42,14 @@ def hostile(
     table: SealedTable, held: np.ndarray, epsilon: float, k: int, seed: int, **options: Any
 ) -> dict[str, Any]:
     """One session and its errors."""
-    session = wn.open_interactive(
-        table, epsilon=epsilon, delta=1e-6, max_queries=k, seed=1, **options
-    )
+    session = wn.ask(table, epsilon=epsilon, delta=1e-6, max_queries=k, seed=1, **options)
     random = np.random.default_rng(seed)
     off: list[float] = []
 
     def ask(gap: float | None = None) -> str:
         """So many of the cells that the hypothesis is off by this; None: nine tenths of them."""
         said = np.full(len(held), 1 / len(held))
-        if isinstance(session, Interactive):
+        if isinstance(session, WeightsSession):
             said = session._state.weights()
         more = held - said
         cells = random.permutation(np.flatnonzero(more > 0))
@@ -64,8 +62,8 @@ def hostile(
         return answer.kind
 
     quiet = 0
-    while isinstance(session, Interactive) and session.learns and quiet < PATIENCE:
-        threshold = session.plan.threshold_at(session._rounds.left, session._entropy)
+    while isinstance(session, WeightsSession) and session.learns and quiet < PATIENCE:
+        threshold = session.sizes.threshold_at(session._rounds.left, session._entropy)
         quiet = 0 if ask(OVER * threshold) == "fresh" else quiet + 1
         if len(off) >= SMALL:
             break
@@ -75,8 +73,8 @@ def hostile(
         "method": session.method,
         "max": max(off),
         "mean": float(np.mean(off[-LARGE:])),
-        "bound": session.plan.bound,
+        "bound": session.sizes.bound,
         "updates": getattr(session, "updates", None),
-        "cap": getattr(session.plan, "updates", None),
-        "falls back": isinstance(session, Interactive) and not session.learns,
+        "cap": session.sizes.rounds.updates if isinstance(session, WeightsSession) else None,
+        "falls back": isinstance(session, WeightsSession) and not session.learns,
     }

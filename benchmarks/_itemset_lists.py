@@ -13,8 +13,8 @@ from _itemset_bases import recall_of_bases
 from winnow.core.noisy_top.ranked import at_rank
 from winnow.core.tape import Tape
 from winnow.itemsets.kernels.mine import ItemsetRanks
-from winnow.itemsets.table import AUTO, choose
-from winnow.topk.classes import RankedOptions
+from winnow.itemsets.request import Itemsets
+from winnow.itemsets.table import AUTO, WantedItemsets, choose
 
 PEOPLE = wn.Utility.declare(1, monotone=True)
 DELTA, MOST_ITEMS, SIZE = 1e-6, 50, 2
@@ -82,10 +82,9 @@ def sources(folder: Path) -> dict[str, Callable[[], wn.SealedBaskets]]:
 def recall(ranks: ItemsetRanks, case: Case, k: int, epsilon: float, seed: int) -> float:
     """The mean share of the k released that are among the k most frequent."""
     word, delta, draws = case
-    options = RankedOptions(moved=comb(MOST_ITEMS, SIZE))
-    chosen = choose(
-        word, epsilon=epsilon, delta=delta, k=k, options=options, utility=PEOPLE, total=ranks.total
-    )
+    method = Itemsets(size=SIZE, epsilon=epsilon, method=word).method
+    moved = comb(MOST_ITEMS, SIZE)
+    chosen = choose(method, WantedItemsets(epsilon, delta, k, PEOPLE, ranks.total, moved))
     least = at_rank(ranks, k - 1)[0]
     found = [
         chosen.selection.draw(ranks, PEOPLE, Tape.seeded(seed + draw).child("lists"))

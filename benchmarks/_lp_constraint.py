@@ -14,7 +14,7 @@ import winnow as wn
 from _common import report
 from winnow.core.run import single_run
 from winnow.core.tape import Tape
-from winnow.lp.calibration import LpBudget, plan_lp
+from winnow.lp.calibration import LpBudget, expect_lp
 from winnow.lp.crossing.rows import seal_rows
 from winnow.lp.mechanisms.constraint import ConstraintPrivateLp
 from winnow.lp.problem import OwnedProblem, Simplex, Target
@@ -53,12 +53,12 @@ def popular(m: int, d: int, each: int) -> Any:
     return matrix
 
 
-def asked(m: int, epsilon: float, **more: Any) -> dict[str, Any]:
-    return {
-        "private": "constraint", "senses": ">=", "maximise": False, "entries": (0, 1),
-        "sides": (1, 1), "rows": m, "exceptions": m // 20, "epsilon": epsilon,
-        "delta": DELTA, "alpha": ALPHA, "seed": 1, **more,
-    }  # fmt: skip
+def covered(matrix: Any, opt: Any, epsilon: float, rounds: int | None = None) -> Any:
+    """Every row is a person to be covered."""
+    m, d = matrix.shape
+    problem = wn.lp_problem(matrix, np.ones(m), np.ones(d), opt=opt, senses=">=", maximise=False)
+    method = wn.PersonRows(entries=(0, 1), sides=(1, 1), rows=m, exceptions=m // 20, rounds=rounds)
+    return wn.lp(problem, method=method, epsilon=epsilon, delta=DELTA, alpha=ALPHA, seed=1).value
 
 
 def constraint(name: str, matrix: Any, epsilons: list[float], rounds: int | None) -> list[Any]:
@@ -68,9 +68,7 @@ def constraint(name: str, matrix: Any, epsilons: list[float], rounds: int | None
     out = []
     for epsilon in epsilons:
         start = time.process_time()
-        value = wn.solve_lp(
-            matrix, np.ones(m), np.ones(d), opt=opt, **asked(m, epsilon, rounds=rounds)
-        ).value  # fmt: skip
+        value = covered(matrix, opt, epsilon, rounds)
         seconds = time.process_time() - start
         gaps = np.sort(1 - matrix @ value.x)[::-1]
         kept = float(gaps[m // 20 - 1])
@@ -85,12 +83,9 @@ def constraint(name: str, matrix: Any, epsilons: list[float], rounds: int | None
 
 def searches(name: str, matrix: Any, epsilons: list[float]) -> list[dict[str, Any]]:
     """The least value at which all but s - 1 rows are met to alpha, looked for privately."""
-    m, d = matrix.shape
-    out = []
+    m, out = matrix.shape[0], []
     for epsilon in epsilons:
-        value = wn.solve_lp(
-            matrix, np.ones(m), np.ones(d), opt=(0.5, 8.0), **asked(m, epsilon)
-        ).value  # fmt: skip
+        value = covered(matrix, (0.5, 8.0), epsilon)
         unmet = int((1 - matrix @ value.x > ALPHA).sum())
         out.append({
             "program": name, "epsilon": epsilon, "found": value.opt, "passed": value.feasible,
@@ -107,7 +102,7 @@ def columns(m: int, d: int, each: int, epsilon: float, rounds: int) -> dict[str,
         Simplex(np.ones(d), False), Target(opt, opt), (-1, 0), (-1, -1), m, m // 20
     )
     budget = LpBudget(epsilon, DELTA, relation, rounds=1000)
-    plan = plan_lp(problem.setting(), budget)
+    plan = expect_lp(problem.setting(), budget)
     took = {}
     for selection, turns in (("dense", rounds // 5), ("lazy", rounds)):
         spans = []

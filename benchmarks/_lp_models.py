@@ -16,13 +16,14 @@ import winnow as wn
 from _common import report
 from winnow import WinnowError
 from winnow.lp.crossing.rows import as_upper_rows
+from winnow.lp.files import read_model
 
 Program = tuple[Any, Any, Any, Any, bool]
 """A, b, c, senses, maximise."""
 
 
 def mps(path: Path) -> Program:
-    model = wn.read_lp(path)
+    model = read_model(path)
     return model.A, model.b, model.c, model.senses, model.maximise
 
 
@@ -95,14 +96,14 @@ def outcome(read: Any, path: Path, most: int) -> dict[str, Any]:
         row["optimum"], best = optimum((matrix, b, c, senses, maximise))
         by_value = c.min() > 0 and row["optimum"] > 0
         row["reduction"] = "value" if by_value else "bound"
-        asked = {
-            "private": "scalar", "senses": senses, "maximise": maximise, "opt": row["optimum"],
-            "sensitivity": 1e-4, "epsilon": 1, "delta": 1e-6, "rounds": 1_000,
-            "bound": None if by_value else 1.05 * float(best.sum()) + 1,
-        }  # fmt: skip
-        plan = wn.plan.lp(matrix, c, **asked)
-        row |= {"promised": plan.violation, "hopeless": plan.hopeless}
-        value = wn.solve_lp(matrix, b, c, seed=1, **asked).value
+        problem = wn.lp_problem(
+            matrix, b, c, opt=row["optimum"], senses=senses, maximise=maximise,
+            bound=None if by_value else 1.05 * float(best.sum()) + 1,
+        )  # fmt: skip
+        method = wn.ScalarSides(sensitivity=1e-4, rounds=1_000)
+        plan = wn.plan.lp(problem, method=method, epsilon=1, delta=1e-6)
+        row |= {"promised": plan.error, "hopeless": plan.expected.hopeless}
+        value = plan.run(problem, seed=1).value
         upper, sides, _ = as_upper_rows(matrix, b, senses)
         row |= {"largest_violation": float((upper @ value.x - sides).max()),
                 "objective": value.objective, "outcome": "solved"}  # fmt: skip

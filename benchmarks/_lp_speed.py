@@ -15,8 +15,6 @@ from _common import report
 from winnow import Utility, WinnowError
 from winnow.core.tape import Tape
 from winnow.inner_product.problem import InnerProductGrid
-from winnow.lp.arguments import lp_setting
-from winnow.lp.calibration import LpBudget, plan_lp
 from winnow.lp.crossing.scalar import in_steps
 from winnow.lp.kernels.scalar_program import ROUNDS, ConstraintRows, Shapes
 from winnow.lp.kernels.scalar_solver import ScalarLoop, words_for
@@ -32,10 +30,9 @@ def program(m: int, seed: int) -> tuple[Any, Any]:
 
 
 def planned(matrix: Any, sensitivity: float) -> Any:
-    setting, _ = lp_setting(
-        matrix, np.ones(D), private="scalar", opt=1, sensitivity=sensitivity
-    )  # fmt: skip
-    return plan_lp(setting, LpBudget(EPSILON, DELTA, wn.Relation.ADD_REMOVE, rounds=T))
+    problem = wn.lp_problem(matrix, None, np.ones(D), opt=1)
+    method = wn.ScalarSides(sensitivity=sensitivity, rounds=T)
+    return wn.plan.lp(problem, method=method, epsilon=EPSILON, delta=DELTA).expected
 
 
 def loop_for(matrix: Any, b: Any, sensitivity: float, plan: Any) -> ScalarLoop:

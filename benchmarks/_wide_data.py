@@ -2,7 +2,7 @@
 
 Numbers are cut at edges that are written here, not at quantiles of the data; items are those
 that a public list could name (the most common ones, taken from the data for the benchmark only).
-The rules of ``wn.release_wide`` were chosen on ``CHOSEN_ON`` and checked on ``CHECKED_ON``.
+The rules of ``wn.Graphical`` were chosen on ``CHOSEN_ON`` and checked on ``CHECKED_ON``.
 """
 
 from __future__ import annotations

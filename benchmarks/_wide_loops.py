@@ -17,9 +17,9 @@ import winnow as wn
 from _common import opened
 from winnow import SealedTable, Workload
 from winnow.core.workloads.marginal import MarginalPart
+from winnow.fit.tables import Estimator, NoisyTable
 from winnow.privacy import zcdp_rho
 from winnow.read.crossing import true_counts
-from winnow.wide.fit import Estimator, NoisyTable
 from winnow.wide.kernels.elimination import within
 from winnow.wide.request import WideRequest
 from winnow.wide.rules import model_cells, pair_noise

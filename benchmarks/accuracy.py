@@ -96,9 +96,13 @@ def by_update(table: Any, truth: np.ndarray, seeds: Sequence[int]) -> list[dict[
         errors, ratios = [], []
         for one in seeds:
             value = wn.release(
-                table, workload, epsilon=EPSILON, delta=DELTA, rounds=ROUNDS, update=update,
+                table,
+                workload,
+                epsilon=EPSILON,
+                delta=DELTA,
                 seed=one,
-            ).value  # fmt: skip
+                method=wn.MWEM(rounds=ROUNDS, update=update),
+            ).value
             errors.append(np.abs(value.answers(workload) - true))
             ratios.append(value.errors.estimate / errors[-1].max())
         rows.append(

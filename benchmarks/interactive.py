@@ -1,4 +1,4 @@
-"""Interactive questions: errors against independent noise, and time per answer.
+"""Questions one by one: errors against independent noise, and time per answer.
 
     n = 48,842 rows, seven columns, 120,960 cells; random conjunctions of three columns, each with
     a random set of its codes; epsilon = 1, delta = 1e-6; sessions sized for k = 1e4, 1e5 and 1e6
@@ -34,9 +34,10 @@ from _common import arguments, report, save
 from _hostile_questions import histogram, hostile, scattered
 from _wide_data import Codes, adult, books, income, movies, retail, steam, supermarket
 from winnow import SealedTable, Workload
+from winnow.ask.compared import WORDS
+from winnow.ask.questions import Question, taken
+from winnow.ask.session import WeightsSession
 from winnow.core.workloads.conjunction import ConjunctionPart
-from winnow.interactive.questions import Question, taken
-from winnow.interactive.session import Interactive
 from winnow.read.crossing import unsafe_true_answers
 
 COLUMNS = (
@@ -45,10 +46,10 @@ COLUMNS = (
 SIZES = (10**4, 10**5, 10**6)
 VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("default", {"method": "multiplicative-weights"}),
-    ("proved threshold", {"threshold": "proved"}),
-    ("no tables", {"method": "multiplicative-weights", "warm_start": 0}),
-    ("threshold 0.08", {"threshold": 0.08}),
-    ("printed constants", {"calibration": "paper"}),
+    ("proved threshold", {"method": wn.MultiplicativeWeights(threshold="proved")}),
+    ("no tables", {"method": wn.MultiplicativeWeights(warm_start=0)}),
+    ("threshold 0.08", {"method": wn.MultiplicativeWeights(threshold=0.08)}),
+    ("printed constants", {"method": wn.MultiplicativeWeights(calibration="paper")}),
 )
 
 
@@ -91,7 +92,7 @@ def compared(
                 }  # fmt: skip
                 for word, options in (
                     ("independent", {"method": "independent"}),
-                    ("no tables", {"method": "multiplicative-weights", "warm_start": 0}),
+                    ("no tables", {"method": wn.MultiplicativeWeights(warm_start=0)}),
                     ("default", {}),
                 ):
                     with suppress(wn.InputError):
@@ -128,7 +129,7 @@ def besieged(folder: Path, seed: int) -> list[dict[str, Any]]:
         row: dict[str, Any] = {"data": name, "n": table.n, "cells": table.schema.cells, "k": k}
         for word, options in (
             ("independent", {"method": "independent"}),
-            ("no fallback", {"fallback": 0}),
+            ("no fallback", {"method": wn.MultiplicativeWeights(fallback=0)}),
             ("default", {}),
         ):
             row[word] = hostile(table, held, 1.0, k, seed, **options)
@@ -166,7 +167,7 @@ def errors(
 ) -> dict[str, Any]:
     """One session: its errors and its times."""
     options = {"epsilon": 1.0} | options
-    session = wn.open_interactive(table, delta=1e-6, max_queries=k, seed=1, **options)
+    session = wn.ask(table, delta=1e-6, max_queries=k, seed=1, **options)
     off = np.empty(len(asked))
     hypothesis: list[float] = []
     fresh: list[float] = []
@@ -176,24 +177,24 @@ def errors(
         took = time.perf_counter() - start
         off[place] = abs(answer.value - truth[place])
         (hypothesis if answer.kind == "hypothesis" else fresh).append(took)
-    if not isinstance(session, Interactive):
+    if not isinstance(session, WeightsSession):
         return {
             "method": session.method,
             "max": float(off.max()),
             "mean": float(off.mean()),
-            "bound": session.plan.bound,
+            "bound": session.sizes.bound,
             "median_us": 1e6 * float(np.median(fresh)),
         }
     return {
         "method": session.method,
-        "tables": session.plan.prior_multiplier is not None,
-        "fallback": session.plan.fallback_multiplier is not None,
-        "usual": session.plan.usual,
+        "tables": session.sizes.start is not None,
+        "fallback": session.sizes.fallback is not None,
+        "usual": session.sizes.usual,
         "max": float(off.max()),
         "mean": float(off.mean()),
-        "bound": session.plan.bound,
+        "bound": session.sizes.bound,
         "updates": session.updates,
-        "cap": session.plan.updates,
+        "cap": session.sizes.rounds.updates,
         "status": session.status,
         "median_us": 1e6 * float(np.median(hypothesis or fresh)),
     }
@@ -202,7 +203,7 @@ def errors(
 def written(table: SealedTable, number: int, seed: int) -> float:
     """Median time of ``ask(wn.where(...))``, the reading of the conditions included, in us."""
     random, schema = np.random.default_rng(seed), table.schema
-    session = wn.open_interactive(
+    session = wn.ask(
         table, epsilon=1, delta=1e-6, max_queries=10**6, seed=1, method="multiplicative-weights"
     )
     took = []
@@ -237,21 +238,21 @@ def durable(table: SealedTable, asked: list[Question]) -> dict[str, float]:
     They start from nothing: from tables there would be no fresh answer to time.
     """
     kept: dict[str, Any] = {"epsilon": 1, "delta": 1e-6, "max_queries": 10**6, "seed": 1}
-    cold = kept | {"warm_start": 0, "method": "multiplicative-weights"}
+    cold = kept | {"method": wn.MultiplicativeWeights(warm_start=0)}
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         place = Path(folder)
-        session = wn.open_interactive(table, state=place / "session", **cold)
+        session = wn.ask(table, state=place / "session", **cold)
         times, quiet = asked_one_by_one(session, asked)
         steward = wn.Session(
             table, epsilon=2, delta=1e-6, delta_for_events=1e-7,
             ledger=place / "ledger.db", dataset="adult",
         )  # fmt: skip
-        session = steward.interactive(state=place / "recorded", **cold)
+        session = steward.ask(state=place / "recorded", **cold)
         recorded, recorded_quiet = asked_one_by_one(session, asked)
         start = time.perf_counter()
-        wn.resume_interactive(table, place / "recorded").close()
+        wn.resume(table, place / "recorded").close()
         resumed = time.perf_counter() - start
-        session = wn.open_interactive(
+        session = wn.ask(
             table, state=place / "single", **kept | {"max_queries": 10**4, "method": "independent"}
         )
         start = time.perf_counter()
@@ -336,11 +337,11 @@ def main() -> None:
         for k in SIZES:
             if k < number:
                 continue
-            plan = wn.plan.interactive(table.schema, n=n, epsilon=1, delta=1e-6, max_queries=k)
+            plan = wn.plan.ask(table, epsilon=1, delta=1e-6, max_queries=k)
             entry: dict[str, Any] = {
                 "asked": number,
                 "k": k,
-                "recommended": plan.recommended,
+                "recommended": WORDS[plan.method],
             }
             entry["independent"] = errors(table, asked, truth, k, {"method": "independent"})
             for name, more in VARIANTS:

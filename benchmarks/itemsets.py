@@ -31,9 +31,8 @@ from winnow.core.baskets import Baskets
 from winnow.core.noisy_top.ranked import Without, at_rank
 from winnow.core.tape import Tape
 from winnow.itemsets.kernels.mine import ItemsetRanks
-from winnow.itemsets.table import itemset_mechanism
+from winnow.itemsets.table import WantedItemsets, itemset_mechanism
 from winnow.select.ranked_large_margin import RankedLargeMargin
-from winnow.topk.classes import RankedOptions
 
 PEOPLE = wn.Utility.declare(1, monotone=True)
 EPSILON, DELTA = 1.0, 1e-6
@@ -180,9 +179,11 @@ CURVES: dict[str, dict[str, Any]] = {
     "large-margin": {},
     "large-margin, printed": {"thresholds": "printed"},
     "distance-to-instability": {},
-    "choosing": {"growth": comb(32, 2)},  # no basket of groceries has more than 32 items
-    "limited-domain": {"moved": comb(32, 2)},
+    "choosing": {},
+    "limited-domain": {},
 }
+LONGEST = 32
+"""No basket of groceries has more items."""
 PURE = ("exponential", "permute-and-flip", "noisy-max")
 """Those that need the list of items, and no delta."""
 
@@ -197,9 +198,8 @@ def chances(baskets: Baskets, draws: int, epsilons: list[float]) -> dict[str, li
         universe = ItemsetRanks(baskets, 2, known_items=True)
         found[name] = []
         for epsilon in epsilons:
-            chosen = itemset_mechanism(
-                mechanism, epsilon=epsilon, delta=delta, k=1, options=RankedOptions(**options)
-            )
+            wanted = WantedItemsets(epsilon, delta, 1, PEOPLE, universe.total, comb(LONGEST, 2))
+            chosen = itemset_mechanism(mechanism, wanted, **options)
             hits = [
                 chosen.draw(universe, PEOPLE, Tape.seeded(draw).child(name))
                 for draw in range(draws)

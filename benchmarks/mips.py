@@ -31,12 +31,12 @@ import numpy as np
 
 import winnow as wn
 from _common import arguments, best_time, opened, report, save
-from winnow import IndexedExponential, Sealed, SealedVectors, SlackExponential, Utility, Workload
+from winnow import IndexedExponential, Sealed, SealedVectors, SlackExponential, Workload
 from winnow.core.relation import Relation
 from winnow.core.run import single_run
 from winnow.core.tape import Tape
 from winnow.inner_product.problem import InnerProductGrid, InnerProductProblem
-from winnow.inner_product.vectors import SealedQuery, seal_query
+from winnow.inner_product.vectors import SealedQuery
 from winnow.privacy import BoundedRange, Repeat
 from winnow.release.crossing.lazy_selection import LazyExponential, LazySelector
 from winnow.release.kernels.distribution import Distribution
@@ -174,7 +174,7 @@ def on_workload(
     figures = []
     for n in PEOPLE:
         counts, query, distribution = state(workload, single, n, options.rounds, generator)
-        private = seal_query(query, Utility.declare(1 / n, relation="substitution"))
+        private = wn.seal_query(query, sensitivity=1 / n, relation="substitution")
         noise = np.random.default_rng(1)
         factor = epsilon_0 * n / 2
         scan = best_time(

@@ -247,7 +247,8 @@ table = wn.read_table(f"{folder}/adult_pgm/adult.csv.gz",
                       schema=f"{folder}/adult_pgm/adult-domain.json", columns=columns)
 workload = wn.marginals(ways=[2, 3, 4]).over(table.schema)
 start = time.perf_counter()
-released = wn.release(table, workload, epsilon=1, delta=1e-3, rounds=rounds, seed=1)
+asked = wn.MWEM(rounds=rounds)
+released = wn.release(table, workload, epsilon=1, delta=1e-3, method=asked, seed=1)
 took = time.perf_counter() - start
 status = open("/proc/self/status").read()  # ru_maxrss would be that of the parent process
 peak = int(status.split("VmHWM:")[1].split()[0]) / 1e6

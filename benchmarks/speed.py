@@ -145,7 +145,7 @@ def first_calls() -> float:
 
 
 def answers() -> dict[str, float]:
-    """Durable answers of interactive sessions a second, 1,000 asked together, by processor time."""
+    """Durable answers of sessions a second, 1,000 asked together, by processor time."""
     rng = np.random.default_rng(0)
     shape = {"a": 9, "b": 16, "c": 7, "d": 6, "e": 5, "f": 2, "g": 2}
     table = _table(shape, rng)
@@ -157,7 +157,7 @@ def answers() -> dict[str, float]:
     found = {}
     for method in ("multiplicative-weights", "independent"):
         with tempfile.TemporaryDirectory() as folder:
-            session: Any = wn.open_interactive(
+            session: Any = wn.ask(
                 table, epsilon=1, delta=1e-6, max_queries=10**5, method=method,
                 state=Path(folder) / "session",
             )  # fmt: skip

@@ -142,18 +142,19 @@ def main() -> None:
     people = tables(10_000, options.seed)
     calls = max(5, options.calls // 2)
 
-    def released(table: Any, **padded: Any) -> Any:
-        return wn.release(table, queries, epsilon=1.0, delta=1e-6, rounds=20, **padded)
+    def released(table: Any, pad_to: Any = None) -> Any:
+        run, method = wn.Run(pad_to=pad_to), wn.MWEM(rounds=20)
+        return wn.release(table, queries, epsilon=1.0, delta=1e-6, method=method, run=run)
 
     rows.append(row("release, 20 rounds", measure(released, people, calls, time.process_time)))
     programs = sides(5000)
     matrix = np.random.default_rng(options.seed).random((5000, 30))
 
-    def solved(b: Any, **padded: Any) -> Any:
-        return wn.solve_lp(
-            matrix, b, np.ones(30), private="scalar", epsilon=1.0, delta=1e-6, opt=1.0,
-            sensitivity=0.01, rounds=200, **padded,
-        )  # fmt: skip
+    def solved(b: Any, pad_to: Any = None) -> Any:
+        problem = wn.lp_problem(matrix, b, np.ones(30), opt=1.0)
+        method = wn.ScalarSides(sensitivity=0.01, rounds=200)
+        run = wn.Run(pad_to=pad_to)
+        return wn.lp(problem, method=method, epsilon=1.0, delta=1e-6, run=run)
 
     rows.append(
         row("linear program, 200 rounds", measure(solved, programs, calls, time.process_time))

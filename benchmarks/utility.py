@@ -35,7 +35,6 @@ import winnow as wn
 from _common import arguments, report, save
 from _utility_cases import WORKLOADS, Case, cases, load, names
 from _utility_rivals import answer_noise, cell_noise, dawa, hb16
-from winnow.answers.settings import METHODS as METHODS_OF_RELEASE
 
 EPSILONS, DELTAS, SEEDS = (0.1, 1.0, 10.0), (0.0, 1e-6), 3
 NAMED = ("tables", "toeplitz", "explicit", "adaptive", "mwem", "graphical")
@@ -78,8 +77,14 @@ def answers_of(value: Any, case: Case) -> np.ndarray:
 def winnow_run(case: Case, method: str, budget: dict[str, float]) -> Callable[[int], np.ndarray]:
     if method == "tabulate":
         verb: Any = wn.tabulate
-    elif method in METHODS_OF_RELEASE:
-        verb, budget = wn.release, {**budget, "method": method}
+    elif method in ("auto", *NAMED):
+        run = wn.Run(memory=_MEMORY)
+        return lambda seed: answers_of(
+            wn.release(
+                case.data.table, case.queries, seed=seed, method=method, run=run, **budget
+            ).value,
+            case,
+        )
     else:
         raise NotImplementedError(f"wn.release has no method {method!r}")
     options = {**budget, "memory": _MEMORY}
@@ -93,8 +98,10 @@ def predicted(case: Case, method: str, budget: dict[str, float]) -> dict[str, An
     if method == "tabulate":
         plan = wn.plan.tabulate(case.data.schema, case.queries, **budget)
         return {"largest": plan.largest, "mean": plan.strategies[0].mean, "chosen": plan.strategy}
-    plan = wn.plan.release(case.data.schema, case.queries, n=case.data.rows, **budget)
-    for each in plan.rows:
+    plan = wn.plan.release(
+        wn.plan.table(case.data.schema, rows=case.data.rows), case.queries, **budget
+    )
+    for each in plan.compared:
         if each.method == method or method == "auto":
             return {"largest": each.largest, "mean": each.mean, "kind": each.kind,
                     "chosen": each.method}  # fmt: skip

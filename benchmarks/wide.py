@@ -1,6 +1,6 @@
 """Wide tables: seven of them, epsilon = .1, 1 and 10, delta = 1e-9, ``wn.marginals(3)``.
 
-``wn.release_wide`` beside AIM's published loop over the same fit, independent columns, and noise on
+``wn.Graphical`` beside AIM's published loop over the same fit, independent columns, and noise on
 all pairs: total variation distance over all tables of two columns and a fixed sample of those of
 three (mean and worst) of the answers, and of synthetic rows where these are not the same; a
 gradient-boosted classifier that learns from synthetic rows and is tested on real ones, seconds of
@@ -35,16 +35,20 @@ from _common import arguments, report, save
 from _wide_data import CHECKED_ON, Codes
 from _wide_loops import Model, Truth, aim, all_pairs, independent
 from winnow.core.workloads.marginal import MarginalPart
-from winnow.wide.fit import NoisyTable, merged
-from winnow.wide.junction_tree import junction_tree
-from winnow.wide.kernels.tree_tables import TreeTables
+from winnow.fit.junction_tree import junction_tree
+from winnow.fit.kernels.tree_tables import TreeTables
+from winnow.fit.tables import NoisyTable, merged
 
 DELTA = 1e-9
 EPSILONS = (1.0, 10.0, 0.1)
 TRIPLES = 100
 LEARNT = 20_000
 MBI_STEPS = 1000
-OURS, PAIRS, MBI = "winnow.release_wide", "winnow.release_wide, pairs", "AIM over mbi's fit"
+OURS, PAIRS, MBI = (
+    "wn.Graphical",
+    "wn.Graphical, pairs",
+    "AIM over mbi's fit",
+)
 
 
 def figures(truth: Truth, model: Model, *, triples: bool) -> dict[str, float]:
@@ -102,7 +106,9 @@ def one(folder: Path, data: str, loop: str, epsilon: float, seed: int) -> dict[s
     start = time.process_time()
     if loop in (OURS, PAIRS):
         wanted = wn.marginals(3 if loop == OURS else 2)
-        released = wn.release_wide(table, wanted, epsilon=epsilon, delta=DELTA, seed=seed)
+        released = wn.release(
+            table, wanted, epsilon=epsilon, delta=DELTA, seed=seed, method=wn.Graphical()
+        )
         found["cpu"] = time.process_time() - start
         value: Any = released.value
         model = partial(said, value)
@@ -130,13 +136,20 @@ def said(value: Any, columns: tuple[int, ...]) -> np.ndarray:
     return np.asarray(value.answers(asked))
 
 
+def by_columns(tables: list[NoisyTable]) -> dict[tuple[int, ...], Any]:
+    """Each table once, by its columns."""
+    return {scope.columns: held for scope, held in merged(tables).items()}
+
+
 def fitted_by_mbi(folder: Path) -> dict[str, float]:
     """mbi's mirror descent on the tables that a release of ADULT made."""
     codes = CHECKED_ON["adult"](folder)
     table = wn.read_table(codes.frame, schema=codes.schema)
-    value: Any = wn.release_wide(table, wn.marginals(3), epsilon=1, delta=DELTA, seed=0).value
+    value: Any = wn.release(
+        table, wn.marginals(3), epsilon=1, delta=DELTA, seed=0, method=wn.Graphical()
+    ).value
     names, tree = value.schema.names, value.factors[0].tables.tree
-    tables = merged(
+    tables = by_columns(
         [
             NoisyTable(tuple(names.index(c) for c in each.columns), each.counts, each.sigma)
             for each in value.marginals
@@ -179,7 +192,7 @@ class MirrorDescent:
         self.shape, self.total = shape, total
 
     def fit(self, tables: list[NoisyTable], *, last: bool = False) -> Any:
-        held = merged(tables)
+        held = by_columns(tables)
         tree = junction_tree(self.shape, held)
         return SimpleNamespace(model=mirrored(tree, held, self.total, MBI_STEPS if last else 250))
 

@@ -13,13 +13,13 @@ BANDS = (
         0.905,
     ),
     ("session.py", "several releases under one budget", 0.805),
-    ("read", "files, frames and databases become sealed data; engines/", 0.21),
+    ("read   fit", "sources become sealed data; released numbers become distributions", 0.21),
     ("privacy", "events, promises, accountants, budgets, grants, ledger/", 0.11),
     ("core", "relation, utility, schema, workloads, laws, tape, noise, sealed, released", 0.01),
 )
 CAPABILITIES = (
     "answers",
-    "itemsets   learn   wide   interactive   lp",
+    "itemsets   learn   wide   ask   lp",
     "release   inner_product",
     "tables",
     "topk",

@@ -221,17 +221,22 @@ def _percent(fraction: float | None) -> str:
 
 @measured("wide")
 def wide_speed(document: Document) -> str:
-    """Accuracy and cost of `wn.release_wide` beside AIM's loop and two plain ways."""
+    """Accuracy and cost of `wn.Graphical` beside AIM's loop and two plain ways."""
     runs: dict[tuple[str, float, str], list[Document]] = {}
     for row in document.get("results", []):
         runs.setdefault((row["data"], row["epsilon"], row["loop"]), []).append(row)
     lines = []
     for (data, epsilon, loop), own in runs.items():
-        if loop != "winnow.release_wide":
+        if loop != "wn.Graphical":
             continue
         aim, alone, noise, pairs = (
             runs.get((data, epsilon, each), [])
-            for each in ("AIM", "independent columns", "all pairs", "winnow.release_wide, pairs")
+            for each in (
+                "AIM",
+                "independent columns",
+                "all pairs",
+                "wn.Graphical, pairs",
+            )
         )
         ratios = [
             _ratio(own, aim, "mean_2way"), _ratio(own, aim, "mean_3way"),

@@ -8,6 +8,7 @@ from typing import Any
 from table_text import power, short, table
 
 import winnow as wn
+from winnow.ask.compared import WORDS
 
 GAP = 100
 """By how many people the best leads, in the table for one pick."""
@@ -55,10 +56,13 @@ def decision_queries() -> str:
     """What can be promised about all answers at once, by how many there are."""
     lines = []
     for questions in (100, 1000, 10**4, 10**5, 10**6, 10**7):
-        plan = wn.plan.interactive(CELLS, n=ROWS, epsilon=1.0, delta=1e-6, max_queries=questions)
+        plan = wn.plan.ask(
+            wn.plan.table(CELLS, rows=ROWS), epsilon=1.0, delta=1e-6, max_queries=questions
+        )
+        weights, single = plan.compared
         lines.append(
-            [power(questions), _part(plan.independent_bound), _part(plan.interactive_bound),
-             _part(plan.interactive_usual), plan.recommended]
+            [power(questions), _part(single.bound), _part(weights.bound),
+             _part(weights.usual), WORDS[plan.method]]
         )  # fmt: skip
     head = ["questions", "independent noise", "multiplicative weights", "usually",
             "`wn.plan` recommends"]  # fmt: skip
@@ -75,7 +79,8 @@ def decision_release() -> str:
     schema = {"age": 20, "job": 20, "town": 30}
     lines = []
     for epsilon in (0.1, 0.5, 1.0, 2.0, 5.0):
-        plan = wn.plan.mwem(schema, wn.marginals(2), n=50_000, epsilon=epsilon, delta=1e-6)
+        about = wn.plan.table(schema, rows=50_000)
+        plan = wn.plan.mwem_bounds(about, wn.marginals(2), epsilon=epsilon, delta=1e-6)
         best = plan.best()
         lines.append(
             [f"{epsilon:g}", f"{plan.rounds:,}", short(best.noise_rows),

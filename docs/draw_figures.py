@@ -198,7 +198,7 @@ def wide_accuracy() -> bytes:
     rows = [row for row in _document("wide")["results"] if row["epsilon"] == 1]
     names = list(dict.fromkeys(row["data"] for row in rows))
     figure, axes = new_figure(height=1.2 + 0.75 * len(names))
-    loops = ("winnow.release_wide", "AIM", "independent columns")
+    loops = ("wn.Graphical", "AIM", "independent columns")
     for offset, (loop, colour) in enumerate(
         zip(loops, (GREYS[0], GREYS[2], GREYS[3]), strict=True)
     ):

@@ -82,9 +82,8 @@ def _lp() -> dict[str, Any] | None:
 
 def _bytes_per_cell() -> float:
     """What a cell of the domain takes in `wn.release`, with all that goes with it."""
-    plan = wn.plan.mwem(
-        {"a": 100, "b": 100, "c": 100}, wn.marginals(1), n=10**6, epsilon=1.0, rounds=10
-    )
+    about = wn.plan.table({"a": 100, "b": 100, "c": 100}, rows=10**6)
+    plan = wn.plan.mwem_bounds(about, wn.marginals(1), epsilon=1.0, rounds=10)
     return plan.memory / plan.cells
 
 
@@ -125,7 +124,7 @@ def scale_costs() -> str:
     lp = _lp()
     if lp:
         lines.append(
-            [f"`wn.solve_lp`, a round, {lp['m']:,} rows", "preparing: c m; a round: as signal asks",
+            [f"`wn.lp`, a round, {lp['m']:,} rows", "preparing: c m; a round: as signal asks",
              f"c = {span(lp['setup_s'] / lp['m'])}; {span(lp['ours_us'] / 1e6)} at sensitivity "
              f"{lp['sensitivity']:g}", "lp.json"]
         )  # fmt: skip

@@ -21,7 +21,7 @@ settings.load_profile("winnow")
 FIRST = (
     "answers/test_methods.py",
     "itemsets/test_itemset_miner.py",
-    "lp/test_solve_lp.py",
+    "lp/test_lp.py",
     "plots/test_release_page.py",
 )
 """Files that compile most of the kernels, no two of them the same: two processes that start with

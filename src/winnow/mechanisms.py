@@ -13,7 +13,7 @@ from typing import Any
 from winnow.errors import ParameterError
 from winnow.foreign import shown
 
-ITEMSETS = "frequent_itemsets"
+ITEMSETS = "itemsets"
 CLASSES = "classes"
 """Select and top_k on universes that are given in classes of equal scores."""
 AUTO = "auto"

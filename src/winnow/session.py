@@ -9,7 +9,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from winnow.answers.verb import release
+from winnow.answers.request import Release
+from winnow.answers.verb import released as released_answers
+from winnow.ask.opening import Opened
+from winnow.ask.request import Ask
 from winnow.core.checks import Real
 from winnow.core.options import takes
 from winnow.core.relation import Relation
@@ -17,15 +20,15 @@ from winnow.core.released import Released
 from winnow.core.tape import Randomness
 from winnow.errors import ParameterError, RelationMismatch
 from winnow.foreign import guarded
-from winnow.interactive.independent import Independent
-from winnow.interactive.session import Interactive
-from winnow.interactive.verb import open_interactive
-from winnow.itemsets.verb import frequent_itemsets
+from winnow.itemsets.request import Itemsets
+from winnow.itemsets.verb import mined
 from winnow.learn.labelled import labelled
 from winnow.learn.predictor import Predictor
 from winnow.learn.verb import learn
+from winnow.lp.request import Lp
+from winnow.lp.sealing import LpProblem
 from winnow.lp.solution import LpSolution
-from winnow.lp.verb import solve_lp
+from winnow.lp.verb import solved as solved_program
 from winnow.privacy import Budget
 from winnow.privacy.ledger import Ledger, RecordedBudget
 from winnow.read.baskets import SealedBaskets
@@ -41,10 +44,8 @@ from winnow.tables.result import ReleasedTables
 from winnow.tables.verb import tabulate
 from winnow.topk.request import TopK
 from winnow.topk.verb import most_common
-from winnow.wide.synthetic import WideSynthetic
-from winnow.wide.verb import release_wide
 
-Asked = TypeVar("Asked", Select, TopK, Above)
+Asked = TypeVar("Asked", Above, Ask, Itemsets, Lp, Release, Select, TopK)
 
 
 class Session:
@@ -132,18 +133,15 @@ class Session:
 
     @guarded
     def release(
-        self,
-        *asked: Any,
-        epsilon: Real,
-        delta: Real = 0.0,
-        **options: Any,
+        self, *given: Any, epsilon: Real, **options: Any
     ) -> Released[SyntheticDistribution]:
         """``winnow.release`` charged to this session's budget, in the budget's own unit.
 
         Give the workload, for this session's table, or a table and its workload.
         """
-        options = self._under_this_budget(options)
-        return release(*self._with_table(asked), epsilon=epsilon, delta=delta, **options)
+        table, workload = self._with_table(given)
+        asked = Release(workload, epsilon=epsilon, **options)
+        return released_answers(sealed_table(table, self.relation), self._paid(asked))
 
     @guarded
     def tabulate(
@@ -155,33 +153,19 @@ class Session:
             return tabulate(by, epsilon=epsilon, delta=delta, **options)
         return tabulate(self._own_table(), by, epsilon=epsilon, delta=delta, **options)
 
-    @guarded
-    def interactive(
-        self, *, epsilon: Real, delta: Real, **options: Any
-    ) -> Interactive | Independent:
-        """``winnow.open_interactive`` on this session's table, charged to its budget.
+    @takes(Ask)
+    def ask(self, asked: Ask) -> Opened:
+        """``winnow.ask`` on this session's table, charged to its budget.
 
-        Unless ``method`` is 'independent', it needs a part of the budget's delta for itself.
+        Unless ``method`` is "independent", it needs a part of the budget's delta for itself.
         """
-        options = self._under_this_budget(options)
-        return open_interactive(self._own_table(), epsilon=epsilon, delta=delta, **options)
+        return self._paid(asked).open(self._own_table())
 
     @guarded
-    def release_wide(
-        self, *asked: Any, epsilon: Real, delta: Real, **options: Any
-    ) -> Released[WideSynthetic]:
-        """``winnow.release_wide`` charged to this session's budget; asked as ``release`` is."""
-        options = self._under_this_budget(options)
-        return release_wide(*self._with_table(asked), epsilon=epsilon, delta=delta, **options)
-
-    @guarded
-    def frequent_itemsets(
-        self, baskets: SealedBaskets, *, size: int, epsilon: Real, **options: Any
-    ) -> Released[Any]:
-        """``winnow.frequent_itemsets`` charged to this session's budget."""
-        options = self._under_this_budget(options)
-        options.pop("relation")  # the baskets have their own, and the budget checks it
-        return frequent_itemsets(baskets, size=size, epsilon=epsilon, **options)
+    @takes(Itemsets, of=object)
+    def itemsets(self, baskets: SealedBaskets, asked: Itemsets) -> Released[Any]:
+        """``winnow.itemsets`` charged to this session's budget."""
+        return mined(baskets, self._paid(asked))
 
     @guarded
     def learn(self, X: Any, y: Any = None, *, epsilon: Real, **options: Any) -> Released[Predictor]:
@@ -190,13 +174,10 @@ class Session:
         rows = labelled(X, y, relation=options.pop("relation"))
         return learn(rows, epsilon=epsilon, **options)
 
-    @guarded
-    def solve_lp(
-        self, A: Any, b: Any, c: Any, *, private: str, epsilon: Real, **options: Any
-    ) -> Released[LpSolution]:
-        """``winnow.solve_lp`` charged to this session's budget."""
-        options = self._under_this_budget(options)
-        return solve_lp(A, b, c, private=private, epsilon=epsilon, **options)
+    @takes(Lp, of=object)
+    def lp(self, problem: LpProblem, asked: Lp) -> Released[LpSolution]:
+        """``winnow.lp`` charged to this session's budget."""
+        return solved_program(problem, self._paid(asked))
 
     def _with_table(self, asked: tuple[Any, ...]) -> tuple[SealedTable, Any]:
         """A table and a workload, where both or only the workload were given."""

@@ -16,12 +16,12 @@ from reference.inside import unsafe_true_answers
 from reference.running import paid_key
 from winnow import Relation
 from winnow.answers.audit import linear_enumerated, linear_faithful, linear_twins
-from winnow.answers.maxent import monotone
 from winnow.answers.mechanism import MeasureLinear
 from winnow.answers.optimum import optimal_matrix, query_matrix
-from winnow.answers.request import AnswersRequest
+from winnow.answers.rising import monotone
 from winnow.answers.settings import choose
 from winnow.answers.strategies import MatrixStrategy, QueriesStrategy, ToeplitzStrategy
+from winnow.answers.terms import ReleaseTerms
 from winnow.core.sealed import Sealed
 from winnow.core.workloads.real import GridPart
 from winnow.core.workloads.workload import Workload
@@ -123,7 +123,7 @@ def test_answers_are_unbiased_with_the_stated_errors(name: str, relation: str) -
     sealed = table(shape=shape, relation=relation)
     bound = workload.over(sealed.schema)
     truth = unsafe_true_answers(sealed, bound) * 5000
-    request = AnswersRequest(bound, 1, DELTA, Relation(relation), 1, 5000)
+    request = ReleaseTerms(bound, 1, DELTA, Relation(relation), 1, 5000)
     plan = choose(request, method).linear[method]
     scores = []
     for seed in range(60):

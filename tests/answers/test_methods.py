@@ -11,6 +11,8 @@ import pytest
 import winnow as wn
 from reference.inside import Rows, Sealed, SealedTable, unsafe_true_answers
 from winnow import Relation
+from winnow.answers.request import Release
+from winnow.core.options import Methods, chooser
 
 SHAPE = (3, 4, 2)
 DELTA = 1e-6
@@ -63,44 +65,60 @@ def test_columns_that_no_table_joins_are_fitted_apart() -> None:
     assert np.ptp(some.marginal("c0")) < 1e-12  # nothing was measured of it
 
 
-def test_options_of_mwem_ask_for_it_and_other_methods_refuse_them() -> None:
-    named = wn.release(table(), wn.marginals(1), epsilon=1, rounds=3, method="mwem", seed=1)
-    asked = wn.release(table(), wn.marginals(1), epsilon=1, rounds=3, seed=1)
-    assert np.array_equal(named.value.weights(), asked.value.weights())
-    assert asked.receipt.reason == f"MWEM, because rounds= was given; {named.receipt.reason}"
-    updated = wn.release(table(), wn.marginals(1), epsilon=1, update="gap", seed=1)
-    assert updated.receipt.reason.startswith("MWEM, because update= was given")
-    with pytest.raises(wn.ParameterError, match="rounds= is an option of method='mwem'"):
-        wn.release(table(), wn.marginals(1), epsilon=1, rounds=3, method="tables")
+def test_options_of_a_method_that_was_not_named_are_refused_by_name() -> None:
+    methods = chooser(Release).option  # type: ignore[union-attr]
+    assert isinstance(methods, Methods)
+    with pytest.raises(wn.ParameterError, match="rounds=3 is for adaptive and mwem and graphical"):
+        methods.build("auto", {"rounds": 3})
+    with pytest.raises(wn.ParameterError, match=r"warm_start=0\.1 is for mwem; adaptive has none"):
+        methods.build("adaptive", {"warm_start": 0.1})
+    assert methods.build("mwem", {"rounds": 3}) == wn.MWEM(rounds=3)
     with pytest.raises(wn.ParameterError, match="method='best' is unknown"):
         wn.release(table(), wn.marginals(1), epsilon=1, method="best")
+    with pytest.raises(wn.ParameterError, match="is no method"):
+        wn.release(table(), wn.marginals(1), epsilon=1, method=3)  # type: ignore[arg-type]
+    with pytest.raises(wn.ParameterError, match="answers no workload"):
+        wn.release(table(), wn.marginals(1), epsilon=1, method=wn.Boosted())  # type: ignore[arg-type]
+
+
+def test_a_word_is_the_method_with_its_defaults() -> None:
+    named, made = (
+        wn.release(table(), wn.marginals(1), epsilon=1, seed=1, method=method)
+        for method in ("mwem", wn.MWEM())
+    )
+    assert np.array_equal(named.value.weights(), made.value.weights())
+    assert named.receipt.reason == made.receipt.reason
 
 
 def test_where_cells_are_too_many_all_tables_or_a_graphical_model_are_taken() -> None:
     wide = table(shape=(5, 4, 3))
     schema = wn.Schema.parse({f"c{i}": 40 for i in range(6)})
-    plan = wn.plan.release(schema, wn.marginals(2), n=20_000, epsilon=1, delta=DELTA)
-    assert plan.method == "tables" and "mwem" in dict(plan.refused)
-    little = wn.plan.release(schema, wn.marginals(2), n=20_000, epsilon=0.05)
-    row = little.rows[0]
-    assert little.method == "graphical" and row.kind == "rule of thumb"
+    plan = wn.plan.release(
+        wn.plan.table(schema, rows=20000), wn.marginals(2), epsilon=1, delta=DELTA
+    )
+    assert plan.method.word() == "tables" and "mwem" in dict(plan.refused)
+    little = wn.plan.release(wn.plan.table(schema, rows=20000), wn.marginals(2), epsilon=0.05)
+    row = little.compared[0]
+    assert little.method.word() == "graphical" and row.kind == "rule of thumb"
     assert 0 < (row.mean or 0) < (row.largest or 0) < 20_000
     released = wn.release(
-        wide, wn.marginals(2), epsilon=1, delta=DELTA, method="graphical", rounds=2, seed=1
+        wide, wn.marginals(2), epsilon=1, delta=DELTA, seed=1, method=wn.Graphical(rounds=2)
     )
     assert "graphical model" in released.receipt.mechanism
-    pure = wn.plan.release(schema, wn.marginals(2), n=20_000, epsilon=1)
-    assert pure.method == "tables" and 0 < (pure.best().mean or 0) < 20_000
+    pure = wn.plan.release(wn.plan.table(schema, rows=20000), wn.marginals(2), epsilon=1)
+    assert pure.method.word() == "tables" and 0 < (pure.taken.mean or 0) < 20_000
     some = wn.marginals(2, columns=["c0", "c1", "c2", "c3", "c4"])
-    assert wn.plan.release(schema, some, n=20_000, epsilon=1).method == "tables"
+    assert (
+        wn.plan.release(wn.plan.table(schema, rows=20000), some, epsilon=1).method.word()
+        == "tables"
+    )
     released = wn.release(
         wide,
         wn.marginals(2),
         epsilon=1,
-        method="graphical",
-        rounds=2,
         budget=wn.Budget(1, 0, "substitution"),
         seed=1,
+        method=wn.Graphical(rounds=2),
     )
     assert released.guarantee.delta == 0 and "Laplace" in released.receipt.mechanism
 
@@ -111,18 +129,29 @@ def test_a_wide_domain_that_weights_would_fit_has_a_graphical_model_all_the_same
 ) -> None:
     """By the rules of thumb alone a weight on each of 16 million cells would be taken."""
     plan = wn.plan.release(
-        {f"c{i}": 2 for i in range(24)}, wn.marginals(3), n=9_835, epsilon=epsilon, delta=1e-9
+        wn.plan.table({f"c{i}": 2 for i in range(24)}, rows=9835),
+        wn.marginals(3),
+        epsilon=epsilon,
+        delta=1e-9,
     )
-    known = {row.method: row.mean for row in plan.rows}
-    assert known["mwem"] < known["graphical"] and plan.best().method == "graphical"
+    known = {row.method: row.mean for row in plan.compared}
+    assert known["mwem"] < known["graphical"] and plan.taken.method == "graphical"
 
 
 def test_ten_thousand_tables_are_planned_one_by_one_nowhere() -> None:
     schema = wn.Schema.parse({f"c{i}": 2 + i % 5 for i in range(40)})
-    plan = wn.plan.release(schema, wn.marginals(3), n=50_000, epsilon=1, delta=DELTA)
-    assert plan.method == "graphical" and plan.plain.method == "noise on each cell"
+    plan = wn.plan.release(
+        wn.plan.table(schema, rows=50000), wn.marginals(3), epsilon=1, delta=DELTA
+    )
+    assert plan.method.word() == "graphical" and plan.plain.method == "noise on each cell"
     few = wn.Schema.parse({f"c{i}": 40 for i in range(5)})
-    wide = wn.plan.release(few, wn.marginals(2), n=50_000, epsilon=1, delta=DELTA, memory="1GB")
+    wide = wn.plan.release(
+        wn.plan.table(few, rows=50000),
+        wn.marginals(2),
+        epsilon=1,
+        delta=DELTA,
+        run=wn.Run(memory="1GB"),
+    )
     told = wn.plan.tabulate(few, wn.marginals(2), epsilon=1, delta=DELTA)
     plain = next(row for row in told.strategies if row.strategy == "plain noise")
     assert wide.plain.mean == pytest.approx(plain.mean, rel=1e-2)  # the closed form
@@ -146,12 +175,15 @@ def test_several_rows_per_person_and_private_totals_are_charged(
 
 def test_a_wanted_error_gives_the_epsilon() -> None:
     schema = table().schema
-    plan = wn.plan.release(schema, wn.marginals(2), n=5000, error=20, delta=DELTA)
-    assert plan.best().largest is not None and plan.best().largest <= 20
+    plan = wn.plan.release(wn.plan.table(schema, rows=5000), wn.marginals(2), error=20, delta=DELTA)
+    assert plan.taken.largest is not None and plan.taken.largest <= 20
     less = wn.plan.release(
-        schema, wn.marginals(2), n=5000, epsilon=0.99 * plan.epsilon, delta=DELTA
+        wn.plan.table(schema, rows=5000),
+        wn.marginals(2),
+        epsilon=0.99 * plan.epsilon,
+        delta=DELTA,
     )
-    assert less.best().largest is not None and less.best().largest > 20 * 0.999
+    assert less.taken.largest is not None and less.taken.largest > 20 * 0.999
 
 
 WORKLOADS = {
@@ -178,30 +210,30 @@ def test_nothing_is_taken_that_is_predicted_to_be_worse_than_plain_noise(
     for epsilon, delta in ((0.05, 0.0), (0.05, DELTA), (2.0, 0.0), (2.0, DELTA)):
         for relation in ("substitution", "add-remove"):
             plan = wn.plan.release(
-                schema, workload, n=rows, epsilon=epsilon, delta=delta, relation=relation
+                wn.plan.table(schema, rows=rows, relation=relation),
+                workload,
+                epsilon=epsilon,
+                delta=delta,
             )
-            taken, plain = plan.best(), plan.plain
+            taken, plain = plan.taken, plan.plain
             assert taken.largest <= plain.largest * (1 + 1e-9), (epsilon, delta)
             assert taken.mean <= plain.mean * (1 + 1e-9), (epsilon, delta)
-            assert max(row.largest or 0 for row in plan.rows) <= rows
+            assert max(row.largest or 0 for row in plan.compared) <= rows
 
 
 def test_many_tables_and_little_budget_are_for_rounds_over_whole_tables() -> None:
     wide = table(2000, (2,) * 9)
-    plan = wn.plan.release(wide.schema, wn.marginals(3), n=2000, epsilon=0.2)
-    assert plan.method == "adaptive"
+    plan = wn.plan.release(wn.plan.table(wide.schema, rows=2000), wn.marginals(3), epsilon=0.2)
+    assert plan.method.word() == "adaptive"
     released = wn.release(wide, wn.marginals(3), epsilon=0.2, seed=1)
     assert released.receipt.reason.startswith("adaptive: predicted largest error ")
     assert "over whole tables" in released.receipt.mechanism
 
 
-def test_rounds_over_whole_tables_go_by_their_name() -> None:
-    how: dict[str, Any] = {"epsilon": 1, "delta": DELTA, "seed": 1, "rounds": 3}
-    named = wn.release(table(), wn.marginals(2), method="adaptive", **how)
-    same = wn.release(table(), wn.marginals(2), update="tables", **how)
-    assert np.array_equal(named.value.answers(), same.value.answers())
-    with pytest.raises(wn.ParameterError, match="update"):
-        wn.release(table(), wn.marginals(2), method="adaptive", update="sign", **how)
+def test_rounds_over_whole_tables_are_for_whole_tables() -> None:
+    how: dict[str, Any] = {"epsilon": 1, "delta": DELTA, "seed": 1}
+    released = wn.release(table(), wn.marginals(2), method=wn.Adaptive(rounds=3), **how)
+    assert "3 rounds" in released.receipt.mechanism
     with pytest.raises(wn.ParameterError, match="whole tables"):
         wn.release(table(), wn.prefixes("c1"), method="adaptive", **how)
 
@@ -213,10 +245,12 @@ def test_noise_on_each_query_is_possible_for_very_many_of_them() -> None:
         [wn.where({f"c{i % 4}": [i % 12], f"c{(i + 1) % 4}": [i % 7, 7]}) for i in range(12_000)]
     )
     for epsilon in (1.0, 1000.0):
-        plan = wn.plan.release(schema, made, n=10**6, epsilon=epsilon, delta=DELTA)
+        plan = wn.plan.release(
+            wn.plan.table(schema, rows=10**6), made, epsilon=epsilon, delta=DELTA
+        )
         assert not dict(plan.refused).get("explicit")
-        assert plan.best().largest <= plan.plain.largest * (1 + 1e-9)
-        assert plan.best().mean <= plan.plain.mean * (1 + 1e-9)
+        assert plan.taken.largest <= plan.plain.largest * (1 + 1e-9)
+        assert plan.taken.mean <= plan.plain.mean * (1 + 1e-9)
     rows = table(shape=(12, 12, 12, 12))
     released = wn.release(rows, made, epsilon=1.0, delta=DELTA, method="explicit", seed=1)
     assert "each query" in released.receipt.mechanism
@@ -227,9 +261,8 @@ def test_the_root_of_prefixes_is_taken_only_where_it_is_clearly_better() -> None
     """With as good a prediction trees are better: prefixes that rise gain more by them."""
 
     def taken(cells: int) -> str:
-        told = {"n": 10**5, "epsilon": 0.1, "delta": 1e-6}
-        plan = wn.plan.release({"x": cells}, wn.prefixes("x"), **told)  # type: ignore[arg-type]
-        return plan.method
+        about = wn.plan.table({"x": cells}, rows=10**5)
+        return wn.plan.release(about, wn.prefixes("x"), epsilon=0.1, delta=1e-6).method.word()
 
     assert taken(256) == "tables"
     assert taken(4096) == "toeplitz"

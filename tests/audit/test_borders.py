@@ -128,10 +128,11 @@ def test_an_index_and_a_scan_draw_from_one_law(least: float) -> None:
     observed = np.zeros(5, np.int64)
     with SCAN_FROM.moved_to(least):
         for seed in range(600):
-            found = wn.max_inner_product(
-                vectors, query, sensitivity=1, epsilon=epsilon, index="flat", seed=seed
-            )
-            observed[int(found.value)] += 1
+            release = wn.mips(
+                vectors, wn.seal_query(query, sensitivity=1), epsilon=epsilon,
+                method=wn.Indexed(index="flat"), seed=seed,
+            )  # fmt: skip
+            observed[int(release.value)] += 1
     assert chi_square_p_value(observed, expected / expected.sum()) > FALSE_ALARM
 
 

@@ -10,18 +10,17 @@ import typer
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from winnow.cli.app import RELEASE, app, unbundled
+from winnow.cli.app import COMMANDS, RELEASE, app
+from winnow.cli.making import unbundled
 from winnow.cli.recording import Record
 
-COMMANDS = get_command(app).commands  # type: ignore[attr-defined]
-RELEASING = sorted(
-    str(command.name) for command in app.registered_commands if command.rich_help_panel == RELEASE
-)
+MADE = get_command(app).commands  # type: ignore[attr-defined]
+RELEASING = sorted(row.name for row in COMMANDS if row.panel == RELEASE)
 
 
 @pytest.mark.parametrize("name", RELEASING)
 def test_a_command_that_releases_has_every_option_of_the_record(name: str) -> None:
-    options = {parameter.name for parameter in COMMANDS[name].params}
+    options = {parameter.name for parameter in MADE[name].params}
     assert {field.name for field in fields(Record)} <= options
 
 

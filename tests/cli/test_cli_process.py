@@ -111,8 +111,10 @@ def test_an_output_that_cannot_be_written_is_a_message_and_2(votes: Path) -> Non
             stdout=full, stderr=subprocess.PIPE, capture_output=False,
         )  # fmt: skip
     assert done.returncode == 2
-    assert done.stderr.startswith("error: the output could not be written")
     assert done.stderr.count("\n") == 1
+    error = json.loads(done.stderr)["error"]
+    assert error["kind"] == "OutputError"
+    assert error["message"].startswith("the output could not be written: No space left")
 
 
 def test_a_label_that_the_terminal_cannot_show_does_not_lose_the_result(tmp_path: Path) -> None:

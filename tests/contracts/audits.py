@@ -8,9 +8,9 @@ from typing import Any
 from reference.audited import all_cases
 from winnow.answers import audit as linear
 from winnow.answers.mechanism import MeasureLinear
+from winnow.ask.audit import claims as sessions
+from winnow.ask.audit import independent
 from winnow.audit.twins import enumerated_twins, twins
-from winnow.interactive.audit import claims as sessions
-from winnow.interactive.audit import independent
 from winnow.itemsets.audit import weighted
 from winnow.itemsets.audit.claims import cases as basket_cases
 from winnow.itemsets.audit.model import broken_on_baskets
@@ -31,10 +31,10 @@ OTHERS = {
         marginals.marginal_rounds_enumerated,
         marginals.marginal_rounds_twins,
     ),
-    "interactive": (
+    "ask": (
         sessions.mechanism_at(1, 2, 0.5),
-        sessions.interactive_enumerated,
-        sessions.interactive_twins,
+        sessions.ask_enumerated,
+        sessions.ask_twins,
     ),
     "independent": (
         independent.mechanism(),

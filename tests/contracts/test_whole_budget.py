@@ -40,9 +40,7 @@ PURE: dict[str, Verb] = {
     "above": lambda **ask: wn.above(COUNTS, threshold=100, **ask),
     "open_above": lambda **ask: wn.open_above(threshold=100, **ask),
     "open_selection": lambda **ask: wn.open_selection(**ask),
-    "max_inner_product": lambda **ask: wn.max_inner_product(
-        np.eye(4), np.ones(4), sensitivity=1, **ask
-    ),
+    "mips": lambda **ask: wn.mips(np.eye(4), wn.seal_query(np.ones(4), sensitivity=1), **ask),
 }
 """They take no delta, or none by default."""
 
@@ -53,17 +51,19 @@ VERBS: dict[str, Verb] = {
     "tabulate, several": lambda **ask: wn.tabulate(table(), [["a", "b"], ["b", "c"]], **ask),
     "release": lambda **ask: wn.release(table(), wn.marginals(2), **ask),
     "release, mwem": lambda **ask: wn.release(
-        table(), wn.marginals(2), method="mwem", rounds=3, **ask
+        table(), wn.marginals(2), method=wn.MWEM(rounds=3), **ask
     ),
-    "release_wide": lambda **ask: wn.release_wide(table(), wn.marginals(2), rounds=2, **ask),
-    "open_interactive": lambda **ask: wn.open_interactive(
-        table(), max_queries=20, rows=300, **ask
+    "release, graphical": lambda **ask: wn.release(
+        table(), wn.marginals(2), method=wn.Graphical(rounds=2), **ask
     ),
+    "ask": lambda **ask: wn.ask(table().stating(300), max_queries=20, **ask),
     "boost": lambda **ask: wn.boost(
-        np.where(POINTS > 0, 1, -1).T, np.where(POINTS[:, 0] > 0, 1, -1), rounds=3, **ask
+        wn.seal_examples(np.where(POINTS > 0, 1, -1).T, np.where(POINTS[:, 0] > 0, 1, -1)),
+        rounds=3, **ask,
     ),
-    "solve_lp": lambda **ask: wn.solve_lp(
-        [[1, 0], [0, 1]], [100, 90], [1, 1], private="scalar", sensitivity=1, opt=90, **ask
+    "lp": lambda **ask: wn.lp(
+        wn.lp_problem([[1, 0], [0, 1]], [100, 90], [1, 1], opt=90),
+        method=wn.ScalarSides(sensitivity=1), **ask,
     ),
     "learn": lambda **ask: wn.learn(
         wn.labelled(
@@ -72,9 +72,9 @@ VERBS: dict[str, Verb] = {
         ), **ask,
     ),
 } | {
-    f"frequent_itemsets, {'public' if known else 'private'} items, k={k}{', counts' * counted}": (
-        lambda known=known, k=k, counted=counted, **ask: wn.frequent_itemsets(
-            items(known), size=2, k=k, with_counts=counted, **ask
+    f"itemsets, {'public' if known else 'private'} items, k={k}{', counts' * counted}": (
+        lambda known=known, k=k, counted=counted, **ask: wn.itemsets(
+            items(known), size=2, k=k, supports="winners" if counted else None, **ask
         )
     )
     for known in (True, False) for k in (None, 5) for counted in (False, True)

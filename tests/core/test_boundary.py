@@ -44,13 +44,22 @@ def test_errors_of_a_release_do_not_carry_scores(monkeypatch: pytest.MonkeyPatch
 TABLES_AND_WORKLOADS = {
     "Column", "Schema", "SealedTable", "Workload", "marginals", "predicates", "prefixes",
     "queries", "random_queries", "ranges", "read_table", "release", "SyntheticDistribution",
-    "where", "release_wide", "WideSynthetic",
+    "where", "WideSynthetic", "Run", "Tables", "Toeplitz", "Explicit", "Adaptive", "MWEM",
+    "Graphical",
 }  # fmt: skip
 
 
 INNER_PRODUCTS = {
-    "IndexedExponential", "SealedVectors", "SlackExponential", "boost", "max_inner_product",
-    "seal_vectors",
+    "IndexedExponential", "SealedVectors", "SlackExponential", "boost", "mips",
+    "seal_vectors", "seal_query", "seal_examples", "SealedQuery", "SealedExamples", "Scan",
+    "Indexed",
+}  # fmt: skip
+
+
+ITEMSETS = {
+    "ItemsetCanonical", "ItemsetCanonicalAdaptive", "ItemsetChoosing",
+    "ItemsetDistanceToInstability", "ItemsetExponential", "ItemsetJoint", "ItemsetLargeMargin",
+    "ItemsetLimitedDomain", "ItemsetNoisyMax", "ItemsetPermuteAndFlip", "Weighted",
 }  # fmt: skip
 
 
@@ -82,10 +91,11 @@ def test_the_public_names_are_pinned() -> None:
         "Released", "Sealed", "Session", "Utility", "WinnowError", "__version__",
         "as_substitution", "calibrate", "plan", "tabulate", "ReleasedTable",
         "ReleasedTables", *TABLES_AND_WORKLOADS, *INNER_PRODUCTS, *LEARNING, *SELECTION,
-        "SealedBaskets", "frequent_itemsets", "read_baskets", "AssociationRule",
+        "SealedBaskets", "itemsets", "read_baskets", "AssociationRule", "Run", *ITEMSETS,
         "AssociationRules", "ItemsetSupports",
-        "open_interactive", "resume_interactive", "connect",
-        "LpModel", "LpSolution", "read_lp", "solve_lp", "DataError", "ForeignError",
+        "ask", "resume", "Independent", "MultiplicativeWeights", "connect",
+        "LpProblem", "LpSolution", "lp", "lp_problem", "read_lp", "PersonRows", "ScalarSides",
+        "DataError", "ForeignError",
         "ParameterError", "SavingError", "SessionExhausted",
     }  # fmt: skip
 

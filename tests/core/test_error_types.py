@@ -15,8 +15,10 @@ import pandas as pd
 import pytest
 
 import winnow as wn
+from reference.asking import opened as asking
 from reference.canaries import CANARY, overheard
 from winnow import errors
+from winnow.core.plan import Plan
 from winnow.errors import DataError, ForeignError, WinnowError
 from winnow.foreign import guarded, instead, reason, shown
 from winnow.privacy.ledger import Ledger, RecordedBudget, RecordedSession
@@ -136,6 +138,37 @@ def test_every_public_function_that_sees_data_is_guarded() -> None:
     assert len(functions) > 30 and not unguarded
 
 
+def test_every_plan_runs_under_a_guard() -> None:
+    known = {wn.plan.AskPlan, wn.plan.ItemsetPlan, wn.plan.LearnPlan, wn.plan.LpPlan}
+    known |= {wn.plan.SearchPlan}  # naming a plan imports it
+    kinds, waiting = set(), [Plan]
+    while waiting:
+        kinds.add(kind := waiting.pop())
+        waiting += kind.__subclasses__()
+    assert known < kinds
+    assert [kind for kind in kinds if not getattr(kind.run, "__guarded__", False)] == []
+
+
+QUERY = wn.seal_query([2.0, 1.0], sensitivity=1)
+PLANS: dict[str, Callable[[], Any]] = {
+    "mips": lambda: wn.plan.mips(np.eye(2), QUERY, epsilon=1),
+    "boost": lambda: wn.plan.boost(wn.seal_examples([[1, 1]], [1, -1]), rounds=1, epsilon=1),
+    "lp": lambda: wn.plan.lp(wn.lp_problem(np.eye(2), None, [1, 1], opt=1), epsilon=1,
+                             method=wn.ScalarSides(sensitivity=1)),
+    "learn": lambda: wn.plan.learn(wn.labelled(np.eye(2), [0, 1]), epsilon=1,
+                                   method=wn.OneRule(of="stumps", cuts=[1.0])),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", PLANS)
+def test_a_plan_that_is_given_other_data_says_so_and_keeps_none_of_them(verb: str) -> None:
+    plan = PLANS[verb]()
+    for given in ({"a": CANARY}, wn.seal_scores([1.0], wn.Utility.declare(1), labels=[CANARY])):
+        error, heard = overheard(lambda given=given: plan.run(given, budget=wn.Budget(epsilon=1)))
+        assert isinstance(error, wn.ParameterError)
+        assert not [text for text in heard if CANARY in text]
+
+
 def test_a_replaced_error_leaves_nothing_behind() -> None:
     def fails() -> None:
         with instead(DataError("the number cannot be read"), ValueError):
@@ -201,12 +234,18 @@ def table(rows: list[tuple[str, int]]) -> wn.SealedTable:
 ROWS = [("f", 7), ("m", 70), ("m", 20), ("f", 90)] * 5
 NEIGHBOURS = ([("f", 7), *ROWS[1:]], [("m", 99), *ROWS[1:]])
 COUNTS = ({"a": 41, "b": 40, "c": 3}, {"a": 42, "b": 41, "c": 4})
+
+
+def sold(baskets: Any) -> wn.SealedBaskets:
+    return wn.read_baskets(baskets, unit="basket")
+
+
 BASKETS = ([["x", "y"], ["x"]], [["x", "y"], ["x"], ["z"]])
 
 
 def asked(rows: Any, question: Any, **options: Any) -> Any:
     how: dict[str, Any] = {"epsilon": 20, "delta": 1e-6, "seed": 3, "rows": 20} | options
-    return wn.open_interactive(table(rows), **how).ask(question)
+    return asking(table(rows), **how).ask(question)
 
 
 def exhausted(values: Any) -> None:
@@ -232,7 +271,7 @@ PUBLIC_ERRORS: dict[str, tuple[Callable[[Any], Any], tuple[Any, Any]]] = {
     "release, workload": (lambda d: wn.release(table(d), "all", epsilon=1), NEIGHBOURS),
     "release, ways": (lambda d: wn.release(table(d), wn.marginals(7), epsilon=1), NEIGHBOURS),
     "release, rows": (
-        lambda d: wn.release(table(d), wn.marginals(1), epsilon=1, rows=7), NEIGHBOURS),
+        lambda d: wn.release(table(d).stating(7), wn.marginals(1), epsilon=1), NEIGHBOURS),
     "restrict": (lambda d: table(d).restrict(["name"]), NEIGHBOURS),
     "ask, column": (lambda d: asked(d, wn.where(name="x")), NEIGHBOURS),
     "ask, value": (lambda d: asked(d, wn.where(sex="x")), NEIGHBOURS),
@@ -242,21 +281,23 @@ PUBLIC_ERRORS: dict[str, tuple[Callable[[Any], Any], tuple[Any, Any]]] = {
     "learn, class": (
         lambda d: wn.learn(table(d), "sex", method="trees", epsilon=1), NEIGHBOURS),
     "itemsets, size": (
-        lambda d: wn.frequent_itemsets(d, size=0, k=1, epsilon=1, unit="basket"), BASKETS),
-    "itemsets, mechanism": (
-        lambda d: wn.frequent_itemsets(d, size=1, k=1, epsilon=1, unit="basket",
-                                       mechanism="x"), BASKETS),
-    "lp, private": (
-        lambda b: wn.solve_lp(np.eye(2), b, [1, 1], private="all", epsilon=1, opt=1),
+        lambda d: wn.itemsets(sold(d), size=0, k=1, epsilon=1), BASKETS),
+    "itemsets, method": (
+        lambda d: wn.itemsets(sold(d), size=1, k=1, epsilon=1, method="x"), BASKETS),
+    "itemsets, not read": (lambda d: wn.itemsets(d, size=1, k=1, epsilon=1), BASKETS),
+    "lp, method": (
+        lambda b: wn.lp(wn.lp_problem(np.eye(2), b, [1, 1], opt=1), method="all", epsilon=1),
         ([1.0, 2.0], [1.0, 2.5])),
     "lp, sensitivity": (
-        lambda b: wn.solve_lp(np.eye(2), b, [1, 1], private="scalar", epsilon=1, opt=1),
+        lambda b: wn.lp(
+            wn.lp_problem(np.eye(2), b, [1, 1], opt=1), method="scalar-sides", epsilon=1),
         ([1.0, 2.0], [1.0, 2.5])),
-    "max_inner_product, k": (
-        lambda q: wn.max_inner_product(np.eye(2), q, sensitivity=1, epsilon=1, k=9),
+    "mips, k": (
+        lambda q: wn.mips(np.eye(2), wn.seal_query(q, sensitivity=1), epsilon=1, k=9),
         ([1.0, 2.0], [1.0, 2.5])),
     "boost, slack": (
-        lambda y: wn.boost([[1, 1], [1, -1]], y, rounds=1, epsilon=1, slack=0.1),
+        lambda y: wn.boost(wn.seal_examples([[1, 1], [1, -1]], y), rounds=1, epsilon=1,
+                           method=wn.Indexed(slack=0.1)),
         ([1, 1], [1, -1])),
 }  # fmt: skip
 
@@ -282,10 +323,9 @@ CURATORS = {
     "type of a column": lambda: wn.read_table(pd.DataFrame({"n": ["a"]}), schema={"n": 5}),
     "label": lambda: wn.learn(np.eye(2), [0, 7], epsilon=1),
     "basket": lambda: wn.read_baskets(["x"], unit="basket", layout="lines"),
-    "side": lambda: wn.solve_lp(np.eye(2), ["x", 1], [1, 1], private="scalar", epsilon=1, opt=1,
-                                sensitivity=1),
-    "vector": lambda: wn.max_inner_product(np.eye(2), [float("nan"), 1], sensitivity=1, epsilon=1),
-    "state": lambda: wn.resume_interactive(table(ROWS), "/no/such/state"),
+    "side": lambda: wn.lp_problem(np.eye(2), ["x", 1], [1, 1], opt=1),
+    "vector": lambda: wn.seal_query([float("nan"), 1], sensitivity=1),
+    "state": lambda: wn.resume(table(ROWS), "/no/such/state"),
 }  # fmt: skip
 
 

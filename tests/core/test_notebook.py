@@ -12,6 +12,7 @@ import pytest
 
 import winnow as wn
 from reference import planned
+from reference.releasing import flat_release
 from winnow.core.frames import CountedItems, Framed
 from winnow.core.notebook import MOST_ROWS, InNotebook, number_text
 
@@ -27,7 +28,7 @@ def table(relation: str = "substitution") -> wn.SealedTable:
 
 
 def released(**options: Any) -> Any:
-    return wn.release(table(), wn.marginals(2), epsilon=1.0, delta=1e-6, seed=1, **options)
+    return flat_release(table(), wn.marginals(2), epsilon=1.0, delta=1e-6, seed=1, **options)
 
 
 @cache
@@ -54,9 +55,13 @@ def shown() -> dict[str, Any]:
         "top plan": wn.plan.top_k(wn.plan.counts(3), k=1, epsilon=1),
         "top simulation": planned.top_k([50, 40, 3], k=1, epsilon=1, draws=10),
         "select plan": wn.plan.select(wn.plan.scores(gaps=[50, 40, 3]), epsilon=1),
-        "release plan": wn.plan.release(SCHEMA, wn.marginals(2), n=100, epsilon=1),
+        "release plan": wn.plan.release(
+            wn.plan.table(SCHEMA, rows=100), wn.marginals(2), epsilon=1
+        ),
         "tabulate plan": wn.plan.tabulate(SCHEMA, [["town"]], epsilon=1),
-        "mwem plan": wn.plan.mwem(SCHEMA, wn.marginals(2), n=100, epsilon=1, delta=1e-6),
+        "mwem plan": wn.plan.mwem_bounds(
+            wn.plan.table(SCHEMA, rows=100), wn.marginals(2), epsilon=1, delta=1e-6
+        ),
         "learn plan": wn.plan.learn(wn.plan.labelled({"x": 2, "y": 2}, "y", rows=100), epsilon=1),
     }
 

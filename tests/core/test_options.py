@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 import winnow as wn
 from reference.canaries import CANARY, overheard
-from winnow.cli.app import unbundled
 from winnow.cli.derived import Typed
+from winnow.cli.making import unbundled
 from winnow.cli.reporting import reported
 from winnow.core.options import AUTO, Checked, Method, Methods, Option, options, takes
 from winnow.errors import WinnowError
@@ -151,14 +151,29 @@ def test_what_an_option_means_is_the_same_for_all_methods() -> None:
     assert options(Listing)[0].needed and not options(Listing)[-1].needed
 
 
+def mips_of_both(data: Any, **said: Any) -> Any:
+    return wn.mips(data, data, **said)
+
+
 @pytest.mark.parametrize(
     ("verb", "said", "kind"),
     [
         (listed, {"k": 0, "epsilon": 1.0}, WinnowError),
         (listed, {"k": 1, "epsilon": 1.0, "colour": 3}, TypeError),
         (listed, {"epsilon": 1.0}, TypeError),
+        (wn.ask, {"epsilon": 1.0, "delta": 1e-6}, WinnowError),
+        (wn.ask, {"epsilon": 1.0, "delta": 1e-6, "updates": 3}, TypeError),
         (wn.learn, {"epsilon": 1.0}, WinnowError),
         (wn.learn, {"epsilon": 1.0, "colour": 3}, (TypeError, WinnowError)),
+        (wn.lp, {"method": "scalar-sides", "epsilon": 1.0}, WinnowError),
+        (wn.lp, {"method": wn.ScalarSides(sensitivity=1), "epsilon": 1.0}, WinnowError),
+        (wn.lp, {"epsilon": 1.0, "colour": 3}, TypeError),
+        (wn.Session(epsilon=1).lp, {"method": "scalar-sides", "epsilon": 1.0}, WinnowError),
+        (wn.boost, {"epsilon": 1.0, "rounds": 1}, WinnowError),
+        (wn.boost, {"epsilon": 1.0, "rounds": 0}, WinnowError),
+        (wn.boost, {"epsilon": 1.0}, TypeError),
+        (mips_of_both, {"epsilon": 1.0}, WinnowError),
+        (mips_of_both, {"epsilon": 1.0, "colour": 3}, TypeError),
     ],
 )
 def test_no_frame_of_a_derived_verb_keeps_the_data_of_a_refused_call(
@@ -168,3 +183,53 @@ def test_no_frame_of_a_derived_verb_keeps_the_data_of_a_refused_call(
     assert isinstance(error, kind)
     assert not [text for text in heard if CANARY in text]
     assert error.__context__ is None and error.__cause__ is None
+
+
+@dataclass(frozen=True)
+class Ranges(Method):
+    """A method with pairs, and with one number or a pair."""
+
+    between: Annotated[tuple[float, float] | None, Option("A range.", "LOW,HIGH")] = None
+    moved: Annotated[float | tuple[float, float] | None, Option("One or two.", "S")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranged(Checked):
+    """A request whose method nobody chooses for the user."""
+
+    method: Annotated[Ranges | str, Methods("Say it.", (Ranges,), auto=False)]
+    budget: Any = None
+
+
+ranged = typer.Typer(add_completion=False)
+
+
+@ranged.command()
+@unbundled
+@reported()
+def ranged_command(asked: Typed[Ranged]) -> None:
+    """A command with pairs."""
+    typer.echo(repr(asked()))
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "text"),
+    [
+        (("--between", "0,2.5"), 0, "between=(0.0, 2.5)"),
+        (("--between", "-1,1", "--moved", "0.25,1"), 0, "moved=(0.25, 1.0)"),
+        (("--moved", "3"), 0, "moved=3.0"),
+        (("--between", "3"), 2, "two numbers such as 0,1"),
+        (("--between", "1,2,3"), 2, "two numbers such as 0,1"),
+        (("--moved", "x"), 2, "neither a number nor two such as 0.25,1"),
+    ],
+)
+def test_a_line_writes_a_pair_with_a_comma(words: tuple[str, ...], code: int, text: str) -> None:
+    said = CliRunner().invoke(ranged, ["--method", "ranges", *words])
+    assert said.exit_code == code and text in said.output.replace("\n", " ")
+
+
+def test_a_method_that_only_the_user_knows_has_to_be_said() -> None:
+    assert CliRunner().invoke(ranged, []).exit_code == 2
+    assert CliRunner().invoke(ranged, ["--method", "auto"]).exit_code == 2
+    with pytest.raises(wn.ParameterError, match="choose one of: ranges"):
+        Ranged(method="auto")

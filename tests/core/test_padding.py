@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,10 @@ import pytest
 
 import winnow as wn
 from reference.commands import invoke
+from reference.releasing import flat_release
+from winnow.ask.open_session import answer_seconds
 from winnow.core import padding as module
-from winnow.core.padding import Padding, checked
-from winnow.interactive.open_session import question_seconds
+from winnow.core.padding import SPARE, Padding, checked
 
 ROWS = {"age": [0, 1, 2, 3] * 25, "sex": [0, 1] * 50}
 
@@ -84,27 +86,39 @@ def test_other_times_are_refused_before_anything_happens(wrong: Any, table: Any)
     with pytest.raises(wn.InputError, match="pad_to"):
         checked(wrong)
     with pytest.raises(wn.InputError, match="pad_to"):
-        wn.release(table, wn.marginals(ways=1), epsilon=1.0, rounds=1, pad_to=wrong)
+        wn.release(
+            table,
+            wn.marginals(ways=1),
+            epsilon=1.0,
+            method=wn.MWEM(rounds=1),
+            run=wn.Run(pad_to=wrong),
+        )
 
 
-def lp(**options: Any) -> Any:
+def lp(method: Any, pad_to: Any = None, **options: Any) -> Any:
     A = np.array([[1.0, 2.0], [3.0, 1.0], [0.0, 1.0]])
-    return wn.solve_lp(
-        A, [2.0, 3.0, 1.0], [1.0, 1.0], epsilon=1.0, opt=1.0, rounds=3, **options
-    )  # fmt: skip
+    problem = wn.lp_problem(A, [2.0, 3.0, 1.0], [1.0, 1.0], opt=1.0)
+    return wn.lp(problem, method=method, epsilon=1.0, run=wn.Run(pad_to=pad_to), **options)
+
+
+OF_SIDES = wn.ScalarSides(sensitivity=0.1, rounds=3)
+OF_ROWS = wn.PersonRows(entries=(0, 3), sides=(0, 3), rows=5, exceptions=2, rounds=3)
 
 
 VERBS: dict[str, Callable[..., Any]] = {
-    "release": lambda table, **o: wn.release(
-        table, wn.marginals(ways=1), epsilon=1.0, rounds=2, **o
+    "release": lambda table, **o: flat_release(
+        table, wn.marginals(ways=1), epsilon=1.0, method=wn.MWEM(rounds=2), **o
     ),
-    "scalar": lambda table, **o: lp(private="scalar", sensitivity=0.1, **o),
-    "index": lambda table, **o: lp(private="scalar", sensitivity=0.1, index="flat", **o),
-    "constraint": lambda table, **o: lp(
-        private="constraint", entries=(0, 3), sides=(0, 3), rows=5, exceptions=2, delta=1e-6, **o
-    ),
-    "itemsets": lambda table, **o: wn.frequent_itemsets(
-        [["a", "b"], ["a"]] * 9, size=1, epsilon=1.0, delta=1e-3, unit="basket", **o
+    "scalar": lambda table, **o: lp(OF_SIDES, **o),
+    "index": lambda table, **o: lp(replace(OF_SIDES, index="flat"), **o),
+    "constraint": lambda table, **o: lp(OF_ROWS, delta=1e-6, **o),
+    "itemsets": lambda table, **o: wn.itemsets(
+        wn.read_baskets([["a", "b"], ["a"]] * 9, unit="basket"),
+        size=1,
+        epsilon=1.0,
+        delta=1e-3,
+        run=wn.Run(pad_to=o.pop("pad_to", None)),
+        **o,
     ),
 }
 
@@ -135,7 +149,7 @@ def test_an_error_after_the_charge_is_held_back(
     def broken(*_: Any) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(import_module("winnow.release.verb"), "synthesise", broken)
+    monkeypatch.setattr(import_module("winnow.release.rounds_plan"), "synthesise", broken)
     with pytest.raises(wn.WinnowError, match="unexpected MemoryError"):
         VERBS["release"](table, pad_to=4)
     assert clock.slept == [4.0]
@@ -143,7 +157,7 @@ def test_an_error_after_the_charge_is_held_back(
 
 @pytest.mark.parametrize("method", ["multiplicative-weights", "independent"])
 def test_answers_of_a_session_are_held_back(method: str, clock: Clock, table: Any) -> None:
-    with wn.open_interactive(
+    with wn.ask(
         table, epsilon=5.0, delta=1e-3, max_queries=20, method=method, pad_to=0.5
     ) as session:
         begun = clock.now
@@ -163,9 +177,9 @@ def test_answers_of_a_session_are_held_back(method: str, clock: Clock, table: An
         assert clock.now - begun == pytest.approx(3.5 + 1.0) and session.late == 1
         session._ask = ask  # type: ignore[method-assign]
         session.padded("plan").ask(wn.where(age=3))
-        assert clock.slept[-1] == pytest.approx(question_seconds(8))
+        assert clock.slept[-1] == pytest.approx(SPARE * answer_seconds(8))
     with pytest.raises(wn.InputError, match="pad_to"):
-        wn.open_interactive(table, epsilon=5.0, delta=1e-3, method=method, pad_to="soon")
+        wn.ask(table, epsilon=5.0, delta=1e-3, method=method, pad_to="soon")
 
 
 def test_progress_would_tell_the_time(table: Any) -> None:
@@ -174,19 +188,19 @@ def test_progress_would_tell_the_time(table: Any) -> None:
 
 
 def test_predicted_times_grow_with_public_numbers_only(table: Any) -> None:
-    from winnow.release.request import ReleaseRequest
+    from winnow.release.mwem_request import MwemRequest
+    from winnow.release.rounds_plan import run_seconds
     from winnow.release.settings import release_settings
-    from winnow.release.verb import run_seconds
 
     def seconds(**options: Any) -> float:
         asked: dict[str, Any] = {"workload": wn.marginals(ways=1), "schema": table.schema,
                                  "epsilon": 1.0, "rows": 100, "rounds": 2}  # fmt: skip
-        return run_seconds(release_settings(ReleaseRequest(**(asked | options))))
+        return run_seconds(release_settings(MwemRequest(**(asked | options))))
 
     assert seconds() < seconds(rounds=50) < seconds(rounds=500)
     assert seconds() < seconds(schema=wn.Schema.parse({"a": 100, "b": 100, "c": 10}))
-    assert question_seconds(10) < question_seconds(10**6)
-    assert question_seconds(10**12) == question_seconds(10**30)
+    assert answer_seconds(10) < answer_seconds(10**6)
+    assert answer_seconds(10**12) == answer_seconds(10**30)
 
 
 def test_commands_hold_their_results_back(clock: Clock, tmp_path: Path) -> None:
@@ -199,7 +213,8 @@ def test_commands_hold_their_results_back(clock: Clock, tmp_path: Path) -> None:
     of_table = [str(people), "--schema", str(schema), "--epsilon", "5", "--delta", "1e-3"]
     of_table += ["--one-row-per-person"]
     commands = {
-        "release": ["release", *of_table, "--workload", "marginals:1", "--rounds", "2", "--json"],
+        "release": ["release", *of_table, "--workload", "marginals:1", "--method", "mwem",
+                    "--rounds", "2", "--json"],
         "itemsets": ["itemsets", str(baskets), "--one-basket-per-person",
                  "--size", "1", "--epsilon", "1",
                      "--delta", "1e-3", "--json"],

@@ -18,6 +18,7 @@ from winnow.core.plan import Plan, plan_of
 from winnow.core.run import redeem
 from winnow.core.sealed import PublicFact
 from winnow.core.unit import PERSON, Unit
+from winnow.errors import ForeignError
 from winnow.privacy import PureDP, single_use_grant
 
 SECRET = 41_729
@@ -76,9 +77,9 @@ def test_a_key_ends_with_a_draw_that_fails() -> None:
 
     def draw(data: Number, key: Key) -> int:
         kept.append(key)
-        raise RuntimeError
+        raise RuntimeError("it may quote the data")
 
-    with pytest.raises(RuntimeError):
+    with pytest.raises(ForeignError, match="withheld"):
         looking(draw).run(NUMBER, seed=1)
     with pytest.raises(wn.GrantError, match="ended"):
         kept[0].open(NUMBER.value)

@@ -50,8 +50,28 @@ def test_tables_and_baskets_name_their_unit() -> None:
     said = str(wn.tabulate(people, ["page"], epsilon=1.0).guarantee)
     assert said.endswith("replace one visitor's data, with at most 2 rows")
     baskets = wn.read_baskets([["x", "y"], ["x"]], unit="basket", items=["x", "y"])
-    found = wn.frequent_itemsets(baskets, size=1, epsilon=1.0)
+    found = wn.itemsets(baskets, size=1, epsilon=1.0)
     assert str(found.guarantee).endswith("one basket")
+    pages = wn.read_baskets(
+        LOG, basket="visitor", item="page", person="visitor", max_baskets=1, items=["x", "y"]
+    )
+    found = wn.itemsets(pages, size=1, epsilon=1.0)
+    assert str(found.guarantee).endswith("one visitor with at most 1 basket")
+
+
+@pytest.mark.parametrize("name", ["row", "basket"])
+def test_a_column_of_people_is_not_taken_for_another_unit(name: str) -> None:
+    """By its name alone a budget about rows would pay for people with many of them."""
+    log = LOG.rename(columns={"visitor": name})
+    schema = {"page": {"values": ["x", "y"]}}
+    for read in (
+        lambda: wn.counts(log, item="page", person=name, max_items=2),
+        lambda: wn.counts(log, item="page", person=name),
+        lambda: wn.read_table(log, schema=schema, person=name, max_rows=2),
+        lambda: wn.read_baskets(log, basket=name, item="page", person=name, max_baskets=1),
+    ):
+        with pytest.raises(ParameterError, match="rename it"):
+            read()
 
 
 @pytest.mark.parametrize("reader", [wn.counts, wn.read_table])

@@ -71,7 +71,7 @@ def test_postgres_gives_the_baskets_of_the_frame(
     assert wn.counts((postgres, "log"), item="i", person="who", items=["çödé"]).labels == ["çödé"]
     schema = {"i": {"values": ["çödé"], "other": True}}
     assert wn.read_table((postgres, "log"), schema=schema).n == len(ROWS)
-    released = wn.frequent_itemsets(
+    released = wn.itemsets(
         wn.read_baskets((postgres, "log"), **WAYS[0]), size=1, epsilon=50, delta=0.1, seed=1
     )
     assert released.value is not None

@@ -79,7 +79,7 @@ def test_postgres_takes_no_two_texts_for_one(
         counted = wn.counts((postgres, "other"), item="what", person="who", max_items=bound)
         assert opened(counted) == {"x": 2, "X": 1}
     for query in asked:
-        for text in (query.person(column("who")), query.text(column("what"))):
+        for text in (query.person_value(column("who")), query.text(column("what"))):
             sql = text.sql(dialect="postgres")
             assert sql in over(query, exp.to_table("other")).sql(dialect="postgres")
             compared_by = postgres.execute(f"SELECT pg_collation_for({sql}) FROM other").fetchone()
@@ -112,9 +112,7 @@ def test_bytes_of_spark_that_are_no_text_are_as_if_missing(spark: Any) -> None:
     for basket, item, many in (("who", "what", 91), ("what", "who", 1)):
         for keep in ("memory", "engine"):
             how: dict[str, Any] = {"basket": basket, "item": item, "unit": "basket", "keep": keep}
-            found = wn.frequent_itemsets(
-                wn.read_baskets(frame, **how), **options, with_subsets=True
-            )
+            found = wn.itemsets(wn.read_baskets(frame, **how), **options, supports="subsets")
             assert found.value.supports[()] == many
 
 

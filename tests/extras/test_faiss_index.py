@@ -58,8 +58,12 @@ def test_the_law_does_not_depend_on_the_index(
     vectors, query = workload(30, 6)
     sealed = wn.seal_vectors(vectors, index=name)
     seen = Counter(
-        wn.max_inner_product(
-            sealed, query, epsilon=2 + 2 * slack, sensitivity=1, slack=slack, seed=r
+        wn.mips(
+            sealed,
+            wn.seal_query(query, sensitivity=1),
+            epsilon=2 + 2 * slack,
+            method=wn.Indexed(slack=slack),
+            seed=r,
         ).value
         for r in range(600)
     )

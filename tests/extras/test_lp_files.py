@@ -10,6 +10,7 @@ import pytest
 
 import winnow as wn
 from reference.commands import invoke
+from winnow.lp.files import read_model
 
 pytestmark = pytest.mark.extras
 pytest.importorskip("highspy")
@@ -48,15 +49,21 @@ def _run(*arguments: object):
 
 
 def test_a_model_is_read_with_bounds_moved_into_rows(model: Path) -> None:
-    read = wn.read_lp(model)
-    assert read.names == ["early", "late"]
+    read = read_model(model)
+    assert read.variables is not None and read.variables.names == ["early", "late"]
     assert not read.maximise
-    assert read.shift.tolist() == [10, 0]
+    assert read.variables.shift.tolist() == [10, 0]
     assert sorted(read.senses) == ["<=", "<=", ">=", ">="]
     optimum = wn.plan.lp_optimum(read.A, read.b, read.c, senses=read.senses, maximise=False)
-    assert optimum + read.constant == pytest.approx(300 + 840)
-    assert read.original(np.zeros(2)).tolist() == [10, 0]
+    assert optimum + read.variables.constant == pytest.approx(300 + 840)
+    assert read.variables.original(np.zeros(2)).tolist() == [10, 0]
     assert "300" not in repr(read)
+    sealed = wn.read_lp(model, opt=1140)
+    assert "300" not in repr(sealed)
+    method = wn.ScalarSides(sensitivity=0.1, rounds=50)
+    found = wn.lp(sealed, method=method, epsilon=50, delta=1e-6, seed=1).value
+    assert [name for name, _ in found.variables()] == ["early", "late"]
+    assert found.opt == 1140 and found.objective == pytest.approx(1140)
 
 
 EVERYTHING = """\
@@ -99,7 +106,7 @@ def test_which_rows_there_are_does_not_depend_on_private_sides(tmp_path: Path) -
     for width in (7, 0):
         path = tmp_path / f"range{width}.mps"
         path.write_text(EVERYTHING.replace(" rng range 7", f" rng range {width}"))
-        read = wn.read_lp(path)
+        read = read_model(path)
         shapes.append((read.senses, read.A.toarray().tolist()))
     assert shapes[0] == shapes[1]
 
@@ -115,22 +122,25 @@ def test_every_kind_of_bound_and_row_keeps_its_meaning(tmp_path: Path, sense: st
     solver.setOptionValue("output_flag", False)
     solver.readModel(str(path))
     solver.run()
-    read = wn.read_lp(path)
+    read = read_model(path)
     assert read.maximise is (sense == "MAX")
-    assert list(read.names) == ["free", "-below", "box", "-free"]
+    made = read.variables
+    assert made is not None
+    assert [made.names[j] for j in made.source] == ["free", "below", "box", "free"]
+    assert made.signs.tolist() == [1, -1, 1, -1]
     assert sorted(read.senses) == ["<=", "<=", "<=", "<=", ">=", ">=", ">="]
     best = wn.plan.lp_optimum(
         read.A, read.b, read.c, senses=read.senses, maximise=read.maximise
     )  # fmt: skip
-    assert best + read.constant == pytest.approx(solver.getInfo().objective_function_value)
-    x = read.original(np.array([1.0, 2.0, 3.0, 5.0]))
+    assert best + made.constant == pytest.approx(solver.getInfo().objective_function_value)
+    x = made.original(np.array([1.0, 2.0, 3.0, 5.0]))
     assert x.tolist() == [-4.0, 1.0, 2.0, 2.0]
 
 
 def test_the_command_solves_saves_and_draws(model: Path, tmp_path: Path) -> None:
     out, plot = tmp_path / "solution.json", tmp_path / "solution.png"
     done = _run(
-        model, "--private", "scalar", "--sensitivity", 0.1, "--opt", 1140, "--epsilon", 50,
+        model, "--method", "scalar-sides", "--sensitivity", 0.1, "--opt", 1140, "--epsilon", 50,
         "--delta", 1e-6, "--seed", 1, "--out", out, "--plot", plot, "--json", "--measure",
     )  # fmt: skip
     assert done.exit_code == 0, done.output
@@ -142,9 +152,9 @@ def test_the_command_solves_saves_and_draws(model: Path, tmp_path: Path) -> None
 
 
 def test_the_command_plans_without_spending(model: Path) -> None:
-    done = _run(
-        model, "--private", "scalar", "--sensitivity", 1, "--opt-between", 900, 1500,
-        "--epsilon", 1, "--delta", 1e-6, "--plan-only", "--json",
+    done = invoke(
+        ["plan", "lp", str(model), "--method", "scalar-sides", "--sensitivity", "1", "--opt",
+         "900,1500", "--epsilon", "1", "--delta", "1e-6", "--json"]
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     assert json.loads(done.output)["searches"] == 8
@@ -153,12 +163,11 @@ def test_the_command_plans_without_spending(model: Path) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        ["--private", "scalar", "--sensitivity", 1, "--epsilon", 1],
-        ["--private", "scalar", "--opt", 1140, "--epsilon", 1],
-        ["--private", "scalar", "--sensitivity", 1, "--opt", 1, "--opt-between", 1, 2,
-         "--epsilon", 1],
-        ["--private", "constraint", "--opt", 1140, "--epsilon", 1],
-        ["--private", "both", "--opt", 1140, "--epsilon", 1],
+        ["--method", "scalar-sides", "--sensitivity", 1, "--epsilon", 1],
+        ["--method", "scalar-sides", "--opt", 1140, "--epsilon", 1],
+        ["--method", "scalar-sides", "--sensitivity", 1, "--opt", "1,2,3", "--epsilon", 1],
+        ["--method", "person-rows", "--opt", 1140, "--epsilon", 1],
+        ["--method", "both", "--opt", 1140, "--epsilon", 1],
     ],
 )  # fmt: skip
 def test_bad_requests_end_with_code_two(model: Path, options: list) -> None:
@@ -170,11 +179,11 @@ def test_files_that_are_no_models_are_refused(tmp_path: Path) -> None:
     broken.write_text("this is no model\n")
     for path in (broken, tmp_path / "missing.mps"):
         with pytest.raises(wn.InputError):
-            wn.read_lp(path)
+            wn.read_lp(path, opt=1)
     crossed = tmp_path / "crossed.mps"
     crossed.write_text(SHIFTS.replace(" UP bnd late 700", " UP bnd late 700\n LO bnd late 800"))
     with pytest.raises(wn.InputError, match="infeasible: variable 2 has a lower bound above"):
-        wn.read_lp(crossed)
+        wn.read_lp(crossed, opt=1)
 
 
 def test_people_as_rows_go_through_the_command(tmp_path: Path) -> None:
@@ -185,7 +194,7 @@ def test_people_as_rows_go_through_the_command(tmp_path: Path) -> None:
     path = tmp_path / "cover.mps"
     path.write_text("\n".join(lines) + "\n")
     done = _run(
-        path, "--private", "constraint", "--entries", 0, 1, "--sides", 1, 1, "--rows", 40,
+        path, "--method", "person-rows", "--entries", "0,1", "--sides", "1,1", "--rows", 40,
         "--exceptions", 10, "--opt", 4, "--epsilon", 5, "--delta", 1e-6, "--seed", 1, "--json",
     )  # fmt: skip
     assert done.exit_code == 0, done.output

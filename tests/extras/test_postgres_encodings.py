@@ -81,7 +81,7 @@ def test_what_a_hash_chooses_does_not_depend_on_the_encoding(
     for table, keep in ((frame, "memory"), (source, "memory"), (source, "engine")):
         baskets = wn.read_baskets(table, **how, keep=keep)
         options: dict[str, Any] = {"size": 2, "k": 45, "epsilon": 1e6, "delta": 0.1, "seed": 1}
-        found = wn.frequent_itemsets(baskets, **options, with_subsets=True).value
+        found = wn.itemsets(baskets, **options, supports="subsets").value
         supports.append(found.supports)
     assert len(supports[0]) > 40 and supports[0] == supports[1] == supports[2]
     schema = {"i": {"buckets": 16}, "u": {"values": [f"ü{n}" for n in range(23)]}}

@@ -36,23 +36,23 @@ def test_sessions_on_postgres_are_one_at_a_time_and_know_an_old_state_file(
     ledger = Ledger.open(place, key_file=tmp_path / "team.key", create=True)
     steward = wn.Session(table, epsilon=2, delta=1e-6, ledger=ledger, dataset="staff")
     sizes = {"epsilon": 1, "delta": 1e-6, "max_queries": 5, "method": "independent"}
-    first = steward.interactive(state=tmp_path / "s", **sizes)
+    first = steward.ask(state=tmp_path / "s", **sizes)
     with pytest.raises(LedgerError, match="one at a time"):
-        steward.interactive(**sizes)
+        steward.ask(**sizes)
     first.ask(wn.where(job="cook"))
     first.close()
     assert place not in (tmp_path / "s").read_text()
     with pytest.raises(InputError, match="whose address is not written down"):
-        wn.resume_interactive(table, tmp_path / "s")
+        wn.resume(table, tmp_path / "s")
     old = (tmp_path / "s").read_bytes()
-    with wn.resume_interactive(table, tmp_path / "s", ledger=place) as again:
+    with wn.resume(table, tmp_path / "s", ledger=place) as again:
         again.ask(wn.where(job="clerk"))
     latest = (tmp_path / "s").read_bytes()
     (tmp_path / "s").write_bytes(old)
     with pytest.raises(LedgerError, match="older than what the ledger knows"):
-        wn.resume_interactive(table, tmp_path / "s", ledger=ledger)
+        wn.resume(table, tmp_path / "s", ledger=ledger)
     (tmp_path / "s").write_bytes(latest)
-    again = wn.resume_interactive(table, tmp_path / "s", ledger=ledger)
+    again = wn.resume(table, tmp_path / "s", ledger=ledger)
     with psycopg.connect(place, autocommit=True) as other:  # the server lets the lock go
         other.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "

@@ -83,16 +83,16 @@ def results() -> Any:
     """The kinds of things that calls return and that are not exported."""
     given: dict[str, Any] = {"epsilon": 1, "delta": 1e-6, "seed": 1}
     opened = [
-        wn.open_interactive(table(20_000), method=method, max_queries=20, **given)
+        wn.ask(table(20_000), method=method, max_queries=20, **given)
         for method in ("multiplicative-weights", "independent")
     ]
-    released = wn.release(table(), wn.marginals(1), rounds=1, **given).value
+    released = wn.release(table(), wn.marginals(1), method=wn.MWEM(rounds=1), **given).value
     things = [
         *opened,
         opened[0].ask(wn.where(sex="Male")),
         wn.open_above(threshold=1, epsilon=1, seed=1),
         wn.above(VOTES, threshold=1, epsilon=1, seed=1).value,
-        wn.boost([[1, 1], [1, -1]], [1, -1], epsilon=1, rounds=1, seed=1).value,
+        wn.boost(wn.seal_examples([[1, 1], [1, -1]], [1, -1]), epsilon=1, rounds=1, seed=1).value,
         wn.OneRule(of="stumps", cuts=[1.0]),
         wn.marginals(1),
         wn.marginals(1).over(table().schema),

@@ -18,8 +18,8 @@ HELP = (
     "", "demo", "select", "top-k", "itemsets", "learn", "tabulate", "release", "ask", "lp",
     "mips", "boost", "plan",
     "plan select", "plan top-k", "plan margin", "plan itemsets", "plan learn",
-    "plan tabulate", "plan release",
-    "plan interactive", "schema", "schema draft", "schema check",
+    "plan tabulate", "plan release", "plan lp",
+    "plan ask", "schema", "schema draft", "schema check",
     "ledger", "ledger init", "ledger show", "ledger verify", "ledger export",
     "ledger share",
     "ledger share set", "ledger share list", "audit", "reproduce",
@@ -51,13 +51,13 @@ TOPK = f"top-k log.csv --item page --person visitor -k 3 --epsilon 2 {SEED}"
 COUNTS = f"top-k votes.csv --item dish --count n --labels public -k 3 --epsilon 1 {SEED}"
 ITEMS = f"itemsets baskets.csv --one-basket-per-person --size 2 --epsilon 2 {SEED}"
 TABLE = "people.csv --schema schema.json --one-row-per-person"
-RELEASE = f"release {TABLE} --epsilon 2 --delta 1e-6 --rounds 2 --workload"
+RELEASE = f"release {TABLE} --epsilon 2 --delta 1e-6 --method mwem --rounds 2 --workload"
 LEARN = f"learn {TABLE} --target sex --epsilon 1 {SEED} --method"
 ASK = (
     "ask many.csv --one-row-per-person --schema schema.json --epsilon 1 --delta 1e-6 "
     f"--batch questions.txt {SEED}"
 )
-LP = f"lp shifts.mps --private scalar --sensitivity 1 --epsilon 2 --delta 1e-6 --rounds 9 {SEED}"
+LP = "lp shifts.mps --method scalar-sides --sensitivity 1 --epsilon 2 --delta 1e-6 --rounds 9"
 PLAN_TOPK = "plan top-k --zipf 1 --top 100 --candidates 8 -k 2 --draws 20"
 LINES = (
     f"select votes.csv --epsilon 1 {SEED}",
@@ -80,8 +80,8 @@ LINES = (
     f"{COUNTS} --method laplace --max-items 1 --json",
     f"{COUNTS} --method none",
     f"{ITEMS} --delta 1e-6 --json",
-    f"{ITEMS} --delta 1e-6 -k 2 --counts",
-    f"{ITEMS} --items items.txt --mechanism joint -k 2 --json",
+    f"{ITEMS} --delta 1e-6 -k 2 --supports winners",
+    f"{ITEMS} --items items.txt --method joint -k 2 --json",
     f"{ITEMS}",
     f"{LEARN} stumps --json",
     f"{LEARN} conjunctions:2 --delta 1e-6 --with-accuracy --test people.csv",
@@ -94,7 +94,7 @@ LINES = (
     f"{RELEASE} marginals:9 {SEED}",
     f"{ASK} --method independent --max-queries 20",
     f"{ASK} --method independent --max-queries 20 --json",
-    f"{ASK} --updates 3 --max-queries 20 --json",
+    f"{ASK} --method multiplicative-weights --updates 3 --max-queries 20 --json",
     "plan select --gaps 5,5,3 --epsilon 1",
     "plan select --gaps 5,5,3 --epsilon 1 --compare",
     "plan select --candidates 100 --gap 20 --chance 0.95 --monotone --json",
@@ -111,8 +111,8 @@ LINES = (
     "plan tabulate --schema schema.json --by sex,town --error 20 --json",
     "schema draft people.csv",
     "schema check people.csv --schema schema.json",
-    "plan interactive --cells 96 -n 20000 --epsilon 1 --delta 1e-6 --max-queries 500",
-    "plan interactive --cells 96 -n 20000 --epsilon 1 --delta 1e-6 --max-queries 20 --json",
+    "plan ask --cells 96 -n 20000 --epsilon 1 --delta 1e-6 --max-queries 500",
+    "plan ask --cells 96 -n 20000 --epsilon 1 --delta 1e-6 --max-queries 20 --json",
     "plan",
     "reproduce nothing",
     "reproduce joint --figure 99",
@@ -120,9 +120,9 @@ LINES = (
     "--version",
 )
 LP_LINES = (
-    f"{LP} --opt 1140 --json",
-    f"{LP} --opt 1140 --measure",
-    f"{LP} --opt-between 900 1400 --searches 2 --plan-only",
+    f"{LP} {SEED} --opt 1140 --json",
+    f"{LP} {SEED} --opt 1140 --measure",
+    f"plan {LP} --opt 900,1400 --searches 2",
 )
 
 
@@ -197,7 +197,7 @@ def saved() -> Any:
         f"select votes.csv --epsilon 1 {SEED} --out pick.csv",
         f"{COUNTS} --with-counts --out top.json",
         f"{COUNTS} --with-counts --out top.parquet --json",
-        f"{ITEMS} --delta 1e-6 -k 2 --counts --out sets.csv",
+        f"{ITEMS} --delta 1e-6 -k 2 --supports winners --out sets.csv",
         f"{LEARN} stumps --out model.json",
         f"{RELEASE} marginals:1 --columns age,sex {SEED} --out rows.csv --sample 6 "
         "--answers answers.csv --report report.html",

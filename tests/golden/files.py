@@ -15,6 +15,7 @@ from golden.data import SCHEMA, VOTES, examples, people, table, write_people
 from golden.public import ledger as books
 from golden.public import privacy as pv
 from golden.selection import SEED
+from reference.asking import opened as asking
 
 QUESTIONS = (wn.where(age=(30, 50), sex="Female"), wn.where(rooms=1), wn.where(town=["north"]))
 
@@ -41,11 +42,11 @@ def ledger() -> Any:
         dataset="people", analyst="Ada", seed=SEED,
     ) as session:  # fmt: skip
         first = session.top_k("town", k=2, epsilon=0.25)
-        session.release(table(), wn.marginals(1), epsilon=0.5, delta=1e-6, rounds=2)
-        asked = session.interactive(epsilon=0.5, delta=5e-7, max_queries=50, state="state")
+        session.release(table(), wn.marginals(1), epsilon=0.5, delta=1e-6, method=wn.MWEM(rounds=2))
+        asked = session.ask(epsilon=0.5, delta=5e-7, max_queries=50, state="state")
         asked.ask(QUESTIONS[0])
         asked.close()
-        again = wn.resume_interactive(table(20_000), "state")
+        again = wn.resume(table(20_000), "state")
         again.ask(QUESTIONS[1])
         again.close()
     book = books.Ledger.open("book.db")
@@ -96,13 +97,13 @@ def broken_ledger() -> Any:
 
 def journal(**options: Any) -> Any:
     given = {"epsilon": 1, "delta": 1e-6, "max_queries": 500, "seed": SEED, "state": "state"}
-    with wn.open_interactive(table(20_000), **given | options) as opened:
+    with asking(table(20_000), **given | options) as opened:
         first = [opened.ask(question).to_dict() for question in QUESTIONS]
-    with wn.resume_interactive(table(20_000), "state") as again:
+    with wn.resume(table(20_000), "state") as again:
         second = [again.ask(question).to_dict() for question in QUESTIONS]
         status = [repr(again), again.status, str(again.guarantee), again.receipt]
     lines = [json.loads(line) for line in Path("state").read_text().split("\n") if line]
-    other = _refused(lambda: wn.resume_interactive(table(), "state"))
+    other = _refused(lambda: wn.resume(table(), "state"))
     return rounded(plain({
         "lines": lines, "first": first, "second": second, "status": status, "other": other,
         "files": sorted(path.name for path in Path().iterdir()),
@@ -150,9 +151,13 @@ def sealed_reading() -> Any:
 
 def saved() -> Any:
     released = wn.release(
-        table(columns="age sex"), wn.marginals(2), epsilon=2, delta=1e-6, rounds=3,
-        method="mwem", seed=SEED,
-    )  # fmt: skip
+        table(columns="age sex"),
+        wn.marginals(2),
+        epsilon=2,
+        delta=1e-6,
+        seed=SEED,
+        method=wn.MWEM(rounds=3),
+    )
     about = {name: part for name, part in released.to_dict().items() if name != "value"}
     about["receipt"]["version"] = "VERSION"
     released.value.save("rows.csv", rows=8, seed=SEED)
@@ -189,7 +194,7 @@ def read_back() -> Any:
     return [
         [repr(read), repr(counted), repr(held)],
         wn.top_k(counted, k=3, epsilon=3, delta=1e-6, with_counts=True, seed=SEED),
-        wn.frequent_itemsets(held, size=2, epsilon=3, delta=1e-6, seed=SEED),
+        wn.itemsets(held, size=2, epsilon=3, delta=1e-6, seed=SEED),
         wn.learn(read, "sex", method="stumps", epsilon=1, seed=SEED).value.text,
     ]
 

@@ -11,7 +11,9 @@ from golden.cases import Case, plain, rounded
 from golden.data import SCHEMA, VOTES
 from golden.selection import NOISES, short, words
 from reference import planned
+from reference.asking import planned as planned_questions
 from reference.mechanisms import Canonical, GammaMechanism, Joint, PeelGumbel, PermuteAndFlip
+from reference.programs import plan
 from winnow.topk.plan.probabilities import top_chance, top_sequence_chance
 
 LAST_YEAR = {"ramen": 40, "tacos": 38, "pho": 30, "salad": 15, "soup": 9, "stew": 2}
@@ -63,16 +65,22 @@ def top_k(**options: Any) -> Any:
     return shown(planned.top_k(list(LAST_YEAR.values()), **given))
 
 
-def mwem(**options: Any) -> Any:
-    given = {"n": 5000, "epsilon": 1, "delta": 1e-6, "rounds": 10, **options}
-    return shown(wn.plan.mwem(SCHEMA, wn.marginals(2), **given))
+def about(given: dict[str, Any]) -> Any:
+    """A table of 5,000 rows, with what was said of it."""
+    said = {name: given.pop(name) for name in ("relation", "max_rows") if name in given}
+    return wn.plan.table(SCHEMA, rows=5000, **said)
+
+
+def mwem_bounds(**options: Any) -> Any:
+    given = {"epsilon": 1, "delta": 1e-6, "rounds": 10, **options}
+    return shown(wn.plan.mwem_bounds(about(given), wn.marginals(2), **given))
 
 
 def release(**options: Any) -> Any:
-    given = {"n": 5000, "epsilon": 1, "delta": 1e-6, **options}
+    given = {"epsilon": 1, "delta": 1e-6, **options}
     if "error" in options:
         given.pop("epsilon")
-    return shown(wn.plan.release(SCHEMA, wn.marginals(2), **given))
+    return shown(wn.plan.release(about(given), wn.marginals(2), **given))
 
 
 def tabulate(**options: Any) -> Any:
@@ -82,9 +90,9 @@ def tabulate(**options: Any) -> Any:
     return shown(wn.plan.tabulate(SCHEMA, given.pop("by"), **given))
 
 
-def interactive(**options: Any) -> Any:
+def ask(**options: Any) -> Any:
     given = {"n": 20_000, "epsilon": 1, "delta": 1e-6, "max_queries": 500, **options}
-    return shown(wn.plan.interactive(SCHEMA, **given))
+    return shown(planned_questions(SCHEMA, **given))
 
 
 def margin(**options: Any) -> Any:
@@ -106,11 +114,11 @@ def learning_bound(**options: Any) -> Any:
 
 
 def lp(**options: Any) -> Any:
-    given = {"private": "scalar", "opt": 60, "epsilon": 2, "delta": 1e-6, "rounds": 12,
+    given = {"method": "scalar-sides", "opt": 60, "epsilon": 2, "delta": 1e-6, "rounds": 12,
              "sensitivity": 1, **options}  # fmt: skip
     matrix = [[1.0, 0.5, 0.0], [0.25, 1.0, 1.0]]
-    made = wn.plan.lp(matrix, [1.0, 2.0, 1.0], **given)
-    return rounded(plain([repr(made), str(made), made.violation, made.hopeless]), 8)
+    made = plan(matrix, [1.0, 2.0, 1.0], **given)
+    return rounded(plain([repr(made.expected), str(made), made.error, made.expected.hopeless]), 8)
 
 
 def chances() -> Any:
@@ -135,12 +143,12 @@ def cases() -> dict[str, Case]:
         (select, SELECTIONS),
         (top_k, TOPS),
         (release, ({}, {"delta": 0}, {"relation": "add-remove"}, {"error": 30},
-                   {"rows_per_person": 3, "method": "mwem"})),
-        (mwem, ({}, {"delta": 0}, {"rounds": None}, {"relation": "add-remove"},
-                   {"accountants": ["zcdp"]}, {"rows_per_person": 3, "share": 0.25})),
+                   {"max_rows": 3, "method": "mwem"}, {"method": "graphical"})),
+        (mwem_bounds, ({}, {"delta": 0}, {"rounds": None}, {"relation": "add-remove"},
+                   {"accountants": ["zcdp"]}, {"max_rows": 3, "share": 0.25})),
         (tabulate, ({}, {"delta": 0}, {"by": ["sex"], "error": 9}, {"relation": "add-remove"},
                     {"rows_per_person": 3, "objective": "max"})),
-        (interactive, ({}, {"max_queries": 20}, {"updates": 3}, {"relation": "add-remove"})),
+        (ask, ({}, {"max_queries": 20}, {"updates": 3}, {"relation": "add-remove"})),
         (margin, ({}, {"candidates": 10**6}, {"gaps": [3, 3, 40], "monotone": True},
                   {"near": 5, "relation": "substitution"})),
         (learning_bound, ({}, {"delta": 1e-6}, {"delta": 1e-6, "near": 3},

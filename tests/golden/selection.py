@@ -144,8 +144,17 @@ def _vectors(number: int = 60) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, An
 
 def nearest(**options: Any) -> Any:
     candidates, query = _vectors()
-    given = {"epsilon": 1, "sensitivity": 1, "seed": SEED, **options}
-    return wn.max_inner_product(candidates, query, **given)
+    given = {"epsilon": 1, "seed": SEED, **options}
+    relation = given.pop("relation", "add-remove")
+    private = wn.seal_query(query, sensitivity=1, relation=relation)
+    return wn.mips(candidates, private, **given | {"method": _search(given)})
+
+
+def _search(given: dict[str, Any]) -> Any:
+    said = {name: given.pop(name) for name in ("index", "head", "slack") if name in given}
+    if not said:
+        return "auto"
+    return wn.Scan() if said["index"] == "exact" else wn.Indexed(**said)
 
 
 def boost(**options: Any) -> Any:
@@ -154,7 +163,9 @@ def boost(**options: Any) -> Any:
     wrong = [(place * (learner + 2)) % (learner + 4) == 0 for learner in range(12)]
     predictions = np.stack([np.where(each, -labels, labels) for each in wrong])
     given = {"epsilon": 3, "rounds": 4, "seed": SEED, **options}
-    released = wn.boost(predictions, labels, **given)
+    relation = given.pop("relation", "add-remove")
+    sealed = wn.seal_examples(predictions, labels, relation=relation)
+    released = wn.boost(sealed, **given | {"method": _search(given)})
     return [released, released.value.vote(predictions)]
 
 
@@ -233,10 +244,10 @@ def cases() -> dict[str, Case]:
         ("exact", "flat", "lsh"), ({}, {"k": 3}, {"signed": True}, {"relation": "substitution"})
     ):
         options = {"index": index} | more
-        found[f"max_inner_product {words(options)}"] = lambda o=options: nearest(**o)
+        found[f"mips {words(options)}"] = lambda o=options: nearest(**o)
     for slack in (0, 0.1):
         options = {"index": "lsh", "head": 20, "slack": slack}
-        found[f"max_inner_product {words(options)}"] = lambda o=options: nearest(**o)
+        found[f"mips {words(options)}"] = lambda o=options: nearest(**o)
     found["boost"] = boost
     for more in ({"delta": 1e-6}, {"relation": "substitution"}, {"index": "flat"},
                  {"index": "lsh", "slack": 0.05}):  # fmt: skip

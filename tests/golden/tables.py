@@ -1,7 +1,8 @@
-"""Synthetic tables, interactive sessions, itemsets, learning, linear programs."""
+"""Synthetic tables, sessions of questions, itemsets, learning, linear programs."""
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,10 @@ import winnow as wn
 from golden.cases import Case, plain, rounded
 from golden.data import baskets, examples, log, table
 from golden.selection import SEED, words
+from reference.asking import opened as asking
+from reference.programs import solve
+from winnow.core.options import Methods, chooser
+from winnow.itemsets.request import Itemsets
 
 MANY = 20_000
 """Rows enough for a session that learns."""
@@ -57,15 +62,15 @@ RELEASES: tuple[dict[str, Any], ...] = (
     {"accountant": "zcdp"},
     {"accountant": "tight"},
     {"memory": 100},
-    {"update": "tables"},
-    {"update": "tables", "delta": 0, "rounds": None},
-    {"update": "tables", "relation": "add-remove"},
+    {"method": "adaptive"},
+    {"method": "adaptive", "delta": 0, "rounds": None},
+    {"method": "adaptive", "relation": "add-remove"},
     {"update": "none"},
 )
 SESSIONS: tuple[dict[str, Any], ...] = (
     {},
     {"method": "independent", "max_queries": 20},
-    {"method": "recommended", "max_queries": 20},
+    {"method": "auto", "max_queries": 20},
     {"relation": "add-remove", "rows": MANY},
     {"relation": "add-remove"},
     {"updates": 3},
@@ -80,14 +85,14 @@ SESSIONS: tuple[dict[str, Any], ...] = (
     {"max_queries": 4},
 )
 ITEMSETS: tuple[dict[str, Any], ...] = (
-    {"mechanism": "large-margin"},
-    {"mechanism": "large-margin", "thresholds": "printed"},
-    {"mechanism": "limited-domain"},
-    {"mechanism": "limited-domain", "reach": 9},
-    {"mechanism": "distance-to-instability"},
-    {"mechanism": "choosing", "max_items": 5},
-    {"mechanism": "choosing", "growth": 6},
-    {"mechanism": "choosing"},
+    {"method": "large-margin"},
+    {"method": "large-margin", "thresholds": "printed"},
+    {"method": "limited-domain"},
+    {"method": "limited-domain", "reach": 9},
+    {"method": "distance-to-instability"},
+    {"method": "choosing", "max_items": 5},
+    {"method": "choosing", "growth": 6},
+    {"method": "choosing"},
 )
 LISTED = ("exponential", "permute-and-flip", "noisy-max", "joint", "canonical")
 
@@ -102,8 +107,12 @@ def workload(name: str) -> Any:
 
 def release(**options: Any) -> Any:
     """The noise is exact; the fit that follows it is arithmetic of the processor."""
-    given = {"epsilon": 2, "delta": 1e-6, "rounds": 3, "method": "mwem", "seed": SEED, **options}
-    released = wn.release(table(), wn.marginals(2), **given)
+    given = {"epsilon": 2, "delta": 1e-6, "rounds": 3, "seed": SEED, **options}
+    sealed = table().under(given.pop("relation", "substitution")).stating(given.pop("rows", None))
+    method: Any = wn.Adaptive if given.pop("method", "mwem") == "adaptive" else wn.MWEM
+    told = {each.name: given.pop(each.name) for each in fields(method) if each.name in given}
+    run = wn.Run(memory=given.pop("memory", "4GB"))
+    released = wn.release(sealed, wn.marginals(2), method=method(**told), run=run, **given)
     value = released.value
     return rounded(plain([
         [[each.label, each.count, each.sign, each.group] for each in value.measurements],
@@ -117,9 +126,13 @@ def release(**options: Any) -> Any:
 def whole() -> Any:
     """One distribution with everything that it can be asked."""
     released = wn.release(
-        table(columns="age sex"), wn.marginals([1, 2]), epsilon=2, delta=1e-6, rounds=3,
-        method="mwem", seed=SEED,
-    )  # fmt: skip
+        table(columns="age sex"),
+        wn.marginals([1, 2]),
+        epsilon=2,
+        delta=1e-6,
+        seed=SEED,
+        method=wn.MWEM(rounds=3),
+    )
     value = released.value
     again = wn.SyntheticDistribution.from_dict(value.to_dict())
     return rounded(plain([
@@ -140,7 +153,8 @@ ANSWERED: tuple[dict[str, Any], ...] = (
 def answered(**options: Any) -> Any:
     """A method without rounds: chosen, measured, fitted."""
     given = {"workload": wn.marginals(2), "epsilon": 2, "delta": 1e-6, "seed": SEED, **options}
-    released = wn.release(table(columns="age sex"), given.pop("workload"), **given)
+    sealed = table(columns="age sex").under(given.pop("relation", "substitution"))
+    released = wn.release(sealed, given.pop("workload"), **given)
     value: Any = released.value
     return rounded(plain([
         {"guarantee": released.guarantee, "receipt": released.receipt},
@@ -178,16 +192,16 @@ def tabulate(**options: Any) -> Any:
 def per_person() -> Any:
     sealed = table(person="id", max_rows=2, relation="add-remove")
     released = wn.release(
-        sealed, wn.marginals(1), epsilon=3, delta=1e-6, rounds=3, method="mwem", seed=SEED
+        sealed, wn.marginals(1), epsilon=3, delta=1e-6, seed=SEED, method=wn.MWEM(rounds=3)
     )
     return [repr(sealed), str(released), [m.to_dict() for m in released.value.measurements]]
 
 
 def wide() -> Any:
     """What was released, and the model that was fitted to it."""
-    released = wn.release_wide(
-        table(), wn.marginals(2), epsilon=4, delta=1e-6, rounds=2, seed=SEED
-    )  # fmt: skip
+    released = wn.release(
+        table(), wn.marginals(2), epsilon=4, delta=1e-6, seed=SEED, method=wn.Graphical(rounds=2)
+    )
     guarantee, receipt = plain(released.guarantee), plain(released.receipt)
     value = released.value
     about = [guarantee, receipt, repr(value), [list(clique) for clique in value.cliques]]
@@ -195,10 +209,10 @@ def wide() -> Any:
     return [*about, plain([each.counts for each in value.marginals]), rounded(plain(fit), 6)]
 
 
-def interactive(**options: Any) -> Any:
+def ask(**options: Any) -> Any:
     given = {"epsilon": 1, "delta": 1e-6, "max_queries": 500, "seed": SEED, **options}
     given.setdefault("method", "multiplicative-weights")
-    with wn.open_interactive(table(MANY), **given) as opened:
+    with asking(table(MANY), **given) as opened:
         asked = [opened.ask(wn.where(age=(30, 50), sex="Female")), opened.ask(wn.where(rooms=1))]
         asked += opened.ask_all(wn.prefixes("rooms"))
         about = [repr(opened), opened.status, opened.rounds, opened.guarantee, opened.receipt]
@@ -206,7 +220,7 @@ def interactive(**options: Any) -> Any:
 
 
 def synthesis() -> Any:
-    with wn.open_interactive(
+    with asking(
         table(MANY), epsilon=1, delta=1e-6, max_queries=500, updates=4, threshold=0.02, seed=SEED
     ) as opened:
         done = opened.synthesise(wn.marginals(1))
@@ -215,8 +229,14 @@ def synthesis() -> Any:
 
 
 def itemsets(**options: Any) -> Any:
-    given = {"size": 2, "epsilon": 2, "delta": 1e-6, "unit": "basket", "seed": SEED, **options}
-    return wn.frequent_itemsets(baskets(), **given)
+    read = {name: options.pop(name) for name in ("items", "max_items") if name in options}
+    own = {n: options.pop(n) for n in ("thresholds", "reach", "growth") if n in options}
+    chosen = chooser(Itemsets)
+    assert chosen is not None and isinstance(chosen.option, Methods)
+    method = chosen.option.build(options.pop("method"), own)
+    given = {"size": 2, "epsilon": 2, "delta": 1e-6, "seed": SEED, "method": method, **options}
+    sealed = wn.read_baskets(baskets(), unit="basket", salt=f"seed {SEED}", **read)
+    return wn.itemsets(sealed, **given)
 
 
 def pairs(layout: str) -> Any:
@@ -233,7 +253,7 @@ def pairs(layout: str) -> Any:
             {n: [(i * (p + 2)) % 3 for i in range(90)] for p, n in enumerate(names)}
         )
         read = wn.read_baskets(frame > 0, unit="basket", salt="golden")
-    found = wn.frequent_itemsets(read, size=2, k=2, epsilon=4, delta=1e-3, seed=SEED)
+    found = wn.itemsets(read, size=2, k=2, epsilon=4, delta=1e-3, seed=SEED)
     return [repr(read), found]
 
 
@@ -266,17 +286,17 @@ def classifier() -> Any:
 
 def scalar_lp(**options: Any) -> Any:
     matrix, sides, costs = _program()
-    given = {"private": "scalar", "sensitivity": 1, "epsilon": 2, "delta": 1e-6, "opt": 60,
+    given = {"method": "scalar-sides", "sensitivity": 1, "epsilon": 2, "delta": 1e-6, "opt": 60,
              "rounds": 12, "seed": SEED, **options}  # fmt: skip
-    return rounded(plain(wn.solve_lp(matrix, sides, costs, **given)))
+    return rounded(plain(solve(matrix, sides, costs, **given)))
 
 
 def constraint_lp(**options: Any) -> Any:
     matrix, sides, costs = _program(200)
-    given = {"private": "constraint", "entries": (0, 1), "sides": (20, 60), "rows": 200,
+    given = {"method": "person-rows", "entries": (0, 1), "sides": (20, 60), "rows": 200,
              "exceptions": 60, "epsilon": 4, "delta": 1e-6, "opt": 40, "rounds": 12,
              "seed": SEED, **options}  # fmt: skip
-    return rounded(plain(wn.solve_lp(matrix, sides, costs, **given)))
+    return rounded(plain(solve(matrix, sides, costs, **given)))
 
 
 def _program(rows: int = 40) -> tuple[Any, Any, Any]:
@@ -302,12 +322,12 @@ def session() -> Any:
             opened.top_k("town", k=2, epsilon=0.5),
             str(
                 opened.release(
-                    table(), wn.marginals(1), epsilon=1, delta=1e-6, rounds=2, method="mwem"
+                    table(), wn.marginals(1), epsilon=1, delta=1e-6, method=wn.MWEM(rounds=2)
                 )
             ),
             opened.learn(table(), "sex", method="stumps", epsilon=0.5),
         ]
-        asked = opened.interactive(epsilon=1, delta=5e-7, max_queries=50)
+        asked = opened.ask(epsilon=1, delta=5e-7, max_queries=50)
         found = [asked.ask(wn.where(sex="Male")), asked.guarantee, asked.receipt]
         asked.close()
         return rounded(plain([done, found, repr(opened)]))
@@ -327,20 +347,19 @@ def cases() -> dict[str, Case]:
     for options in TABULATED:
         found[f"tabulate {words(options)}".strip()] = lambda o=options: tabulate(**o)
     for options in SESSIONS:
-        found[f"interactive {words(options)}".strip()] = lambda o=options: interactive(**o)
-    found["interactive synthesise"] = synthesis
+        found[f"ask {words(options)}".strip()] = lambda o=options: ask(**o)
+    found["ask synthesise"] = synthesis
     for options in ITEMSETS:
-        for more in ({}, {"k": 2, "with_counts": True}):
+        for more in ({}, {"k": 2, "supports": "winners"}):
             both = options | more
-            found[f"itemsets {words(both)}"] = lambda o=both: itemsets(**o)
+            found[f"itemsets {words(both)}".replace("method=", "")] = lambda o=both: itemsets(**o)
     names = ["bread", "butter", "jam", "milk", "tea"]
     for mechanism in LISTED:
-        for more in ({}, {"k": 2}, {"k": 2, "with_counts": True}):
-            both = {"mechanism": mechanism, **more}
-            found[f"itemsets listed {words(both)}"] = lambda o=both: itemsets(
-                items=names, delta=0, **o
-            )
-        found[f"itemsets unlisted {mechanism}"] = lambda m=mechanism: itemsets(mechanism=m, delta=0)
+        for more in ({}, {"k": 2}, {"k": 2, "supports": "winners"}):
+            both = {"method": mechanism, **more}
+            name = f"itemsets listed {words(both)}".replace("method=", "")
+            found[name] = lambda o=both: itemsets(items=names, delta=0, **o)
+        found[f"itemsets unlisted {mechanism}"] = lambda m=mechanism: itemsets(method=m, delta=0)
     for layout in ("pairs", "indicators"):
         found[f"itemsets of {layout}"] = lambda w=layout: pairs(w)
     for name in ("thresholds", "stumps", "intervals", "conjunctions:2"):
@@ -372,5 +391,5 @@ def cases() -> dict[str, Case]:
         {"rows": None},
     ):  # fmt: skip
         found[f"lp constraint {words(options)}".strip()] = lambda o=options: constraint_lp(**o)
-    found["release_wide"] = wide
+    found["release graphical"] = wide
     return {name: Case(run) for name, run in found.items()}

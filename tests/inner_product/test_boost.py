@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,7 @@ import winnow as wn
 from reference.inside import open_sealed
 from reference.running import paid_key
 from winnow import Utility
-from winnow.inner_product.boost import SmoothBoost
+from winnow.inner_product.boosting import SmoothBoost
 from winnow.inner_product.crossing import SealedExamples, seal_examples
 from winnow.inner_product.rounds import IndexedRounds, RepeatedSelection
 from winnow.privacy import Repeat
@@ -27,8 +29,10 @@ def stumps() -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("index", ["exact", "lsh"])
 def test_the_vote_is_better_than_every_learner(index: str) -> None:
     predictions, labels = stumps()
+    examples = wn.seal_examples(predictions, labels)
+    method = wn.Scan() if index == "exact" else wn.Indexed(index="lsh")
     found = wn.boost(
-        predictions, labels, epsilon=2, delta=1e-6, rounds=15, advantage=0.2, index=index, seed=3
+        examples, epsilon=2, delta=1e-6, rounds=15, advantage=0.2, method=method, seed=3
     )
     best = max((row == labels).mean() for row in predictions)
     assert (found.value.vote(predictions) == labels).mean() > best + 0.05
@@ -50,7 +54,7 @@ def test_one_example_moves_every_score_by_its_own_term_only() -> None:
 
     def scores(columns: slice) -> np.ndarray:
         examples = seal_examples(predictions[:, columns], labels[columns])
-        query = examples.weighed(chosen, weights, wn.Relation.ADD_REMOVE)
+        query = examples.weighed(chosen, weights)
         return predictions[:, columns] @ open_sealed(query.values)
 
     moved = scores(slice(0, 600)) - scores(slice(1, 600))
@@ -66,12 +70,13 @@ def test_rounds_are_charged_once_and_not_exceeded() -> None:
     mechanism = wn.IndexedExponential(0.5)
     key = paid_key(RepeatedSelection(mechanism, 2), wn.Relation.ADD_REMOVE)
     run = IndexedRounds(mechanism, examples.predictions, utility, 2, key)
-    query = examples.weighed((), SmoothBoost(0.1).weights(0), wn.Relation.ADD_REMOVE)
+    query = examples.weighed((), SmoothBoost(0.1).weights(0))
     drawn = [run.next(query), run.next(query)]
     assert drawn[0] != drawn[1] or run.left == 0
     with pytest.raises(wn.GrantError, match="charge more"):
         run.next(query)
-    other = examples.weighed((), SmoothBoost(0.1).weights(0), wn.Relation.SUBSTITUTION)
+    replaced = seal_examples(predictions, labels, relation="substitution")
+    other = replaced.weighed((), SmoothBoost(0.1).weights(0))
     with pytest.raises(wn.InputError, match="another sensitivity"):
         run.next(other)
 
@@ -84,13 +89,21 @@ def test_rounds_are_charged_once_and_not_exceeded() -> None:
         ({"predictions": [[1, 1]]}, "another number of columns"),
         ({"rounds": 0}, "rounds"),
         ({"advantage": 1}, "advantage"),
-        ({"slack": 0.1}, "name an index"),
-        ({"slack": -0.1}, "negative"),
+        ({"slack": 0.1}, "without an index; name one"),
+        ({"slack": -0.1}, "below 0"),
         ({"slack": 1.0, "index": "flat"}, "uses up epsilon"),
         ({"names": ["a", "b"]}, "2 labels for 1"),
     ],
 )
-def test_bad_input_is_refused(change: dict[str, object], message: str) -> None:
+def test_bad_input_is_refused(change: dict[str, Any], message: str) -> None:
     given = {"predictions": [[1, -1, 1]], "labels": [1, 1, -1], "epsilon": 1, "rounds": 2} | change
+    search = {name: given.pop(name) for name in ("index", "slack") if name in given}
+    data, names = (given.pop("predictions"), given.pop("labels")), given.pop("names", None)
     with pytest.raises(wn.InputError, match=message):
-        wn.boost(given.pop("predictions"), given.pop("labels"), **given)  # type: ignore[arg-type]
+        wn.boost(
+            wn.seal_examples(*data, names=names),
+            method=wn.Indexed(**search) if search else "auto",
+            **given,
+        )
+    with pytest.raises(wn.ParameterError, match=r"wn\.seal_examples"):
+        wn.boost([[1, -1, 1]], rounds=1, epsilon=1)  # type: ignore[arg-type]

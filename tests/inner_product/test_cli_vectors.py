@@ -114,13 +114,16 @@ def test_mips_selects_what_the_verb_selects(tmp_path: Path) -> None:
     assert found.exit_code == 0, found.output
     document = json.loads(found.stdout)
     assert document["value"] == ["both", "east"]
-    direct = wn.max_inner_product(
-        VECTORS, [3.0, 2.0], epsilon=40, sensitivity=(0, 1), k=2, seed=1,
-        labels=["east", "north", "both"],
-    )  # fmt: skip
+    direct = wn.mips(
+        wn.seal_vectors(VECTORS, labels=["east", "north", "both"]),
+        wn.seal_query([3.0, 2.0], sensitivity=(0, 1)),
+        epsilon=40,
+        k=2,
+        seed=1,
+    )
     assert document["guarantee"] == direct.to_dict()["guarantee"]
     assert "both" in (tmp_path / "m.csv").read_text()
-    shown = run(*words, "--signed", "--index", "p-stable", "--slack", 0.1)
+    shown = run(*words, "--signed", "--method", "indexed", "--index", "p-stable", "--slack", 0.1)
     assert shown.exit_code == 0 and "indexed exponential with slack" in shown.output
 
 
@@ -138,18 +141,17 @@ def test_boost_chooses_the_learner_that_is_right(tmp_path: Path) -> None:
 def test_lp_takes_a_matrix_and_an_asymmetric_sensitivity(tmp_path: Path) -> None:
     a = saved(tmp_path, "a.csv", [[1, 1], [2, 1]], "bread,cake")
     b, c = saved(tmp_path, "b.npy", [30.0, 40.0]), saved(tmp_path, "c.parquet", [1.0, 1.0])
-    words = ("lp", a, "--b", b, "--c", c, "--private", "scalar", "--opt", 30, "--epsilon", 5)
+    words = ("lp", a, "--b", b, "--c", c, "--method", "scalar-sides", "--opt", 30, "--epsilon", 5)
     found = run(*words, "--rounds", 20, "--sensitivity", "0,1", "--seed", 1, "--json")
     assert found.exit_code == 0, found.output
     document = json.loads(found.stdout)
-    direct = wn.solve_lp(
-        [[1, 1], [2, 1]], [30, 40], [1, 1], private="scalar", opt=30, epsilon=5, rounds=20,
-        sensitivity=(0, 1), seed=1, names=["bread", "cake"],
-    )  # fmt: skip
+    problem = wn.lp_problem([[1, 1], [2, 1]], [30, 40], [1, 1], opt=30, names=["bread", "cake"])
+    method = wn.ScalarSides(sensitivity=(0, 1), rounds=20)
+    direct = wn.lp(problem, method=method, epsilon=5, seed=1)
     assert document["value"] == json.loads(direct.to_json())["value"]
-    people = ("--private", "constraint", "--entries", 0, 2, "--sides", 0, 50, "--rows", 4)
+    people = ("--method", "person-rows", "--entries", "0,2", "--sides", "0,50", "--rows", 4)
     people = (*people, "--exceptions", 2, "--opt", 30, "--epsilon", 5, "--delta", 0.01)
-    found = run("lp", a, "--b", b, "--c", c, "--sense", ">=", "--minimise", *people, "--plan-only")
+    found = run("plan", "lp", a, "--b", b, "--c", c, "--sense", ">=", "--minimise", *people)
     assert found.exit_code == 0, found.output
 
 
@@ -158,14 +160,35 @@ def test_lp_takes_a_matrix_and_an_asymmetric_sensitivity(tmp_path: Path) -> None
     [
         (("mips", "v.npy", "q.csv", "--sensitivity", "x"), "--sensitivity"),
         (("mips", "v.npy", "long.csv", "--sensitivity", 1), "one length"),
-        (("mips", "v.npy", "q.csv", "--sensitivity", 1, "--index", "tree"), "tree"),
+        (("mips", "v.npy", "q.csv", "--sensitivity", 1, "--method", "tree"), "tree"),
+        (("mips", "v.npy", "q.csv", "--sensitivity", 1, "--index", "lsh"), "is for indexed"),
         (("mips", "v.npy", "q.csv", "--sensitivity", 1, "--names", "q.csv"), "labels"),
         (("mips", "none.npy", "q.csv", "--sensitivity", 1), "no such file"),
         (("mips", "v.npy", "q.csv", "--sensitivity", 1, "--out", "q.csv"), "is the file"),
         (("boost", "v.npy", "--labels", "long.csv", "--rounds", 1), "labels"),
         (("boost", "v.npy", "--labels", "q.csv", "--rounds", 0), "labels|rounds"),
-        (("lp", "v.npy", "--private", "scalar", "--opt", 1, "--sensitivity", 1), "--b FILE"),
-        (("lp", "v.mps", "--private", "scalar", "--opt", 1, "--b", "q.csv"), "--b is for a matrix"),
+        (("lp", "v.npy", "--method", "scalar-sides", "--opt", 1, "--sensitivity", 1), "--b FILE"),
+        (("lp", "v.npy", "--method", "scalar-sides", "--opt", 1), "sensitivity"),
+        (("lp", "v.npy", "--method", "scalar-sides", "--sensitivity", "1,x"), "--sensitivity"),
+        (("lp", "v.npy", "--method", "scalar-sides", "--sensitivity", 1, "--rows", 3), "is for"),
+        (("lp", "v.npy", "--method", "person-rows", "--entries", 1), "two numbers such as"),
+        (("lp", "v.npy", "--method", "scalar-sides", "--sensitivity", 1), "--opt V"),
+        (("lp", "v.npy", "--method", "scalar-sides", "--sensitivity", 1, "--opt", "1,x"), "--opt"),
+        (
+            (
+                "lp",
+                "v.mps",
+                "--method",
+                "scalar-sides",
+                "--sensitivity",
+                1,
+                "--opt",
+                1,
+                "--b",
+                "q.csv",
+            ),
+            "--b is for a matrix",
+        ),
         (
             (
                 "lp",
@@ -174,8 +197,10 @@ def test_lp_takes_a_matrix_and_an_asymmetric_sensitivity(tmp_path: Path) -> None
                 "long.csv",
                 "--c",
                 "long.csv",
-                "--private",
-                "scalar",
+                "--method",
+                "scalar-sides",
+                "--sensitivity",
+                1,
                 "--opt",
                 1,
             ),

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import winnow.itemsets.kernels.mine as miner
 from reference.inside import Tape
 from reference.itemset_supports import baskets_of, supports_by_counting
 from winnow.core.noisy_top.ranked import Without
 from winnow.itemsets.kernels import borders
+from winnow.itemsets.kernels import mine as miner
 from winnow.itemsets.kernels.mine import ItemsetRanks
 
 

@@ -24,7 +24,7 @@ RELATION = wn.Relation.ADD_REMOVE
 
 def released(**options) -> wn.Released:
     how = {"size": 2, "k": 2, "epsilon": 4.0, "delta": 1e-6, "seed": 1} | options
-    return wn.frequent_itemsets(wn.read_baskets(BASKETS, unit="basket"), with_subsets=True, **how)
+    return wn.itemsets(wn.read_baskets(BASKETS, unit="basket"), supports="subsets", **how)
 
 
 def test_supports_of_winners_subsets_and_baskets_are_released_under_one_charge() -> None:
@@ -38,9 +38,9 @@ def test_supports_of_winners_subsets_and_baskets_are_released_under_one_charge()
     assert all(abs(found.value.supports[items] - n) <= far for items, n in truth.items())
     assert found.guarantee.epsilon <= 4.0 and found.guarantee.delta <= 1e-6
     assert found.value.scale == 7 / 2.0  # seven supports, half of epsilon
-    plain = wn.frequent_itemsets(
+    plain = wn.itemsets(
         wn.read_baskets(BASKETS, unit="basket"), size=2, k=2, epsilon=4.0, delta=1e-6,
-        with_counts=True,
+        supports="winners",
     )  # fmt: skip
     assert found.receipt.event == plain.receipt.event
 

@@ -154,14 +154,14 @@ def test_a_list_is_found_with_and_without_a_delta_and_of_private_items(
     items, delta, epsilon, relation
 ) -> None:
     sealed = wn.read_baskets(SHOP, unit="basket", items=items, relation=relation)
-    found = wn.frequent_itemsets(
-        sealed, size=2, k=4, epsilon=epsilon, delta=delta, mechanism="weighted", seed=1
+    found = wn.itemsets(
+        sealed, size=2, k=4, epsilon=epsilon, delta=delta, method="weighted", seed=1
     )
     assert sorted(found.value) == BEST
     assert found.guarantee.epsilon <= epsilon and found.guarantee.delta <= delta
     assert found.receipt.mechanism.startswith("weighted, k=4, discrete")
-    counted = wn.frequent_itemsets(
-        sealed, size=3, k=1, epsilon=20, delta=delta, mechanism="weighted", with_counts=True, seed=1
+    counted = wn.itemsets(
+        sealed, size=3, k=1, epsilon=20, delta=delta, method="weighted", supports="winners", seed=1
     )
     assert abs(counted.value[0][1] - 700) < 30 and counted.guarantee.epsilon <= 20
 
@@ -169,14 +169,12 @@ def test_a_list_is_found_with_and_without_a_delta_and_of_private_items(
 def test_private_items_of_few_people_stay_inside() -> None:
     rows = [*SHOP, *[["a secret", "milk"]] * 3]
     sealed = wn.read_baskets(rows, unit="basket")
-    found = wn.frequent_itemsets(
-        sealed, size=2, k=50, epsilon=2, delta=1e-6, mechanism="weighted", seed=1
-    )
+    found = wn.itemsets(sealed, size=2, k=50, epsilon=2, delta=1e-6, method="weighted", seed=1)
     assert "a secret" not in {item for itemset in found.value for item in itemset}
     few = wn.read_baskets([["bread", "milk"]] * 5, unit="basket")
-    asked = {"size": 2, "k": 3, "epsilon": 1.0, "delta": 1e-6, "mechanism": "weighted"}
-    assert wn.frequent_itemsets(few, **asked, seed=1).value == []
-    assert wn.frequent_itemsets(wn.read_baskets([], unit="basket"), **asked).value == []
+    asked = {"size": 2, "k": 3, "epsilon": 1.0, "delta": 1e-6, "method": "weighted"}
+    assert wn.itemsets(few, **asked, seed=1).value == []
+    assert wn.itemsets(wn.read_baskets([], unit="basket"), **asked).value == []
 
 
 @pytest.mark.parametrize(
@@ -185,13 +183,13 @@ def test_private_items_of_few_people_stay_inside() -> None:
         ({"items": None}, "private items need a delta"),
         ({"k": 30}, "exceeds the 15"),
         ({"epsilon": 1e-30}, "epsilon is too small"),
-        ({"reach": 5}, "reach is for limited-domain"),
     ],
 )
 def test_what_makes_no_sense_is_refused(options, named) -> None:
-    given = {"items": LISTED, "k": 2, "epsilon": 1.0, "mechanism": "weighted", "unit": "basket"}
+    given = {"k": 2, "epsilon": 1.0, "method": "weighted", **options}
+    sealed = wn.read_baskets(SHOP, unit="basket", items=given.pop("items", LISTED))
     with pytest.raises(wn.InputError, match=named):
-        wn.frequent_itemsets(SHOP, size=2, **{**given, **options})
+        wn.itemsets(sealed, size=2, **given)
     with pytest.raises(wn.InputError, match="adds up more than epsilons"):
         WeightedItemsets(1.0, 2, 1e-6, accountant="pure")
 
@@ -207,10 +205,10 @@ def test_baskets_that_an_engine_may_keep_are_not_weighed(keep: str) -> None:
     kept, memory = (wn.read_baskets((connection, "t"), **how, keep=k) for k in (keep, "memory"))
     asked = {"size": 2, "k": 2, "epsilon": 1.0}
     with pytest.raises(wn.InputError, match="keep='memory'"):
-        wn.frequent_itemsets(kept, **asked, mechanism="weighted")
-    wn.frequent_itemsets(memory, **asked, mechanism="weighted")
-    assert "weighted" not in wn.frequent_itemsets(kept, **asked, delta=0.1).receipt.mechanism
-    assert "weighted" in wn.frequent_itemsets(memory, **asked, delta=0.1).receipt.mechanism
+        wn.itemsets(kept, **asked, method="weighted")
+    wn.itemsets(memory, **asked, method="weighted")
+    assert "weighted" not in wn.itemsets(kept, **asked, delta=0.1).receipt.mechanism
+    assert "weighted" in wn.itemsets(memory, **asked, delta=0.1).receipt.mechanism
 
 
 def test_of_many_items_the_most_frequent_take_part() -> None:

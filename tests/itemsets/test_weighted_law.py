@@ -48,8 +48,8 @@ def compared(
 ) -> float:
     """A bound on the p-value of what the verb draws."""
     baskets = sealed(rows, m, relation, private=private)
-    asked = {"size": size, "k": k, "epsilon": epsilon, "delta": delta, "mechanism": "weighted"}
-    found = [wn.frequent_itemsets(baskets, **asked, seed=seed) for seed in range(DRAWN)]
+    asked = {"size": size, "k": k, "epsilon": epsilon, "delta": delta, "method": "weighted"}
+    found = [wn.itemsets(baskets, **asked, seed=seed) for seed in range(DRAWN)]
     codes = {name: code for code, name in enumerate(NAMES)}
     seen = Counter(tuple(tuple(codes[i] for i in itemset) for itemset in r.value) for r in found)
     charged = Charged.by(found[0].receipt.event)

@@ -230,7 +230,7 @@ def test_what_the_filter_leaves_open_is_decided_exactly(
 
 def test_small_programs_are_measured_as_large_ones_are(monkeypatch: pytest.MonkeyPatch) -> None:
     """Norms, ranges and largest entries do not depend on which code takes them."""
-    import winnow.lp.kernels.scalar_program as module
+    from winnow.lp.kernels import scalar_program as module
 
     matrix, _ = _program(60, 5, 8)
     rows, scale = (

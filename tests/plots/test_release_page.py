@@ -15,6 +15,7 @@ from PIL import Image
 
 import winnow as wn
 from reference.inside import unsafe_true_answers
+from reference.releasing import flat_release
 from winnow import InputError, Released, SyntheticDistribution
 from winnow.core.notebook import escaped as text
 from winnow.plots.figures import ENDINGS
@@ -55,7 +56,7 @@ def released(**options: Any) -> Released[SyntheticDistribution]:
     """A seeded release; the same options give the same one."""
     queries: Any = wn.marginals([1, 2]) + wn.ranges("year", count=20) + wn.where(city="north")
     settings: dict[str, Any] = {"rounds": 8, "accountant": "zcdp", "seed": 5, **options}
-    return wn.release(table(), queries, epsilon=2.0, delta=1e-6, **settings)
+    return flat_release(table(), queries, epsilon=2.0, delta=1e-6, **settings)
 
 
 @pytest.mark.slow
@@ -152,9 +153,14 @@ def test_answers_declared_in_an_interval_are_brought_back_to_fractions() -> None
 
     sealed = wn.read_table(pa.table(people), schema={"x": 3})
     found = wn.release(
-        sealed, wn.queries(values, grid=4, bound=2), epsilon=2.0, delta=1e-6, rounds=2, seed=1,
+        sealed,
+        wn.queries(values, grid=4, bound=2),
+        epsilon=2.0,
+        delta=1e-6,
+        seed=1,
         accountant="zcdp",
-    )  # fmt: skip
+        method=wn.MWEM(rounds=2),
+    )
     fractions = fitted_fractions(found.value)
     assert np.allclose(found.value.answers(), 2 * (2 * fractions - 1))
     assert (fractions >= 0).all() and (fractions <= 1).all()
@@ -245,7 +251,9 @@ def test_a_bound_that_says_nothing_is_not_shown() -> None:
     import pyarrow as pa
 
     sealed = wn.read_table(pa.table({"x": [0, 1] * 5}), schema={"x": 2})
-    found = wn.release(sealed, wn.marginals(1), epsilon=0.01, delta=1e-6, rounds=2, seed=1)
+    found = wn.release(
+        sealed, wn.marginals(1), epsilon=0.01, delta=1e-6, seed=1, method=wn.MWEM(rounds=2)
+    )
     page = release_page(found).decode()
     assert "proven" not in page and "100 %), whatever" not in page
     assert "The noise is larger than the counts" in page

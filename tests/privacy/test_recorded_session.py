@@ -110,7 +110,7 @@ def test_commands_record_and_are_refused_with_exit_code_3(
             1,
             "--items",
             tmp_path / "items.txt",
-            "--mechanism",
+            "--method",
             "exponential",
             "--one-basket-per-person",
         ],

@@ -65,12 +65,12 @@ def test_pairs_come_from_files_and_frames(tmp_path):
     assert found.items_known and found.labels == ["milk", "beer", "soap"]
 
 
-def test_a_user_has_at_most_so_many_baskets(tmp_path):
+def test_a_person_has_at_most_so_many_baskets(tmp_path):
     path = pairs_file(tmp_path / "p.csv", users=True)
     baskets = wn.read_baskets(
         path, person="customer", max_baskets=1, basket="basket", item="item", salt="s"
     )
-    assert len(opened(baskets)) == 2 and baskets.whose == "person"
+    assert len(opened(baskets)) == 2 and str(baskets.unit) == "customer with at most 1 basket"
     assert baskets.utility.width == 1
     more = wn.read_baskets(
         path, person="customer", max_baskets=2, basket="basket", item="item", salt="s"

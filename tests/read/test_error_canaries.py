@@ -25,6 +25,7 @@ import pytest
 import winnow as wn
 from reference.canaries import CANARY, Betraying, betraying, of_module, overheard
 from reference.commands import invoke
+from reference.releasing import flat_release
 from winnow.errors import WinnowError
 from winnow.read.files import read_scores
 
@@ -125,7 +126,7 @@ def streamed(source: Any) -> None:
 
 def released(source: Any) -> None:
     table = wn.read_table(source, schema=SCHEMA)
-    wn.release(table, wn.marginals(1), delta=1e-6, rounds=2, **HOW)
+    flat_release(table, wn.marginals(1), delta=1e-6, method=wn.MWEM(rounds=2), **HOW)
 
 
 def session(verb: str, source: Any, **options: Any) -> None:
@@ -145,19 +146,20 @@ VERBS: dict[str, Callable[[Any], Any]] = {
     "session.above": lambda s: session("above", s, threshold=1),
     "seal_scores": lambda s: wn.seal_scores(s, wn.Utility.declare(1)),
     "seal_vectors": wn.seal_vectors,
-    "max_inner_product": lambda s: wn.max_inner_product(np.eye(2), s, sensitivity=1, **HOW),
-    "max_inner_product, candidates": lambda s: wn.max_inner_product(
-        s, np.ones(2), sensitivity=1, **HOW),
-    "boost": lambda s: wn.boost(s, s, rounds=1, **HOW),
+    "seal_query": lambda s: wn.seal_query(s, sensitivity=1),
+    "mips": lambda s: wn.mips(np.eye(2), s, **HOW),
+    "mips, candidates": lambda s: wn.mips(s, wn.seal_query(np.ones(2), sensitivity=1), **HOW),
+    "boost": lambda s: wn.boost(wn.seal_examples(s, s), rounds=1, **HOW),
     "learn": lambda s: wn.learn(s, [0, 1], method=STUMPS, **HOW),
     "learn, labels": lambda s: wn.learn(np.eye(2), s, method=STUMPS, **HOW),
     "learn, a function": lambda s: wn.learn(s, [0, 1], method=wn.OneRule(of=[failing]), **HOW),
     "fit": lambda s: wn.PrivateClassifier(STUMPS, epsilon=1.0).fit(s, [0, 1]),
-    "solve_lp": lambda s: wn.solve_lp(np.eye(2), s, [1, 1], private="scalar", opt=1.0,
-                                      sensitivity=1, alpha=1.0, **HOW),
-    "solve_lp, rows": lambda s: wn.solve_lp(s, [1, 1], [1, 1], private="constraint", opt=1.0,
-                                            entries=(0, 1), sides=(0, 1), rows=9, exceptions=1,
-                                            alpha=1.0, delta=1e-6, **HOW),
+    "lp": lambda s: wn.lp(wn.lp_problem(np.eye(2), s, [1, 1], opt=1.0),
+                          method=wn.ScalarSides(sensitivity=1), alpha=1.0, **HOW),
+    "lp, rows": lambda s: wn.lp(
+        wn.lp_problem(s, [1, 1], [1, 1], opt=1.0),
+        method=wn.PersonRows(entries=(0, 1), sides=(0, 1), rows=9, exceptions=1),
+        alpha=1.0, delta=1e-6, **HOW),
     "counts": lambda s: wn.counts(s, item="name", person="n"),
     "counts, bounded": lambda s: wn.counts(s, item="name", person="n", max_items=1),
     "counts, items": lambda s: wn.counts({"name": ["a"]}, item="name", items=s),
@@ -168,8 +170,12 @@ VERBS: dict[str, Callable[[Any], Any]] = {
     "read_baskets, pairs": lambda s: wn.read_baskets(s, unit="basket", basket="n", item="name"),
     "read_baskets, indicators": lambda s: wn.read_baskets(s, unit="basket", layout="indicators"),
     "read_baskets, items": lambda s: wn.read_baskets([["a"]], unit="basket", items=s),
-    "frequent_itemsets": lambda s: wn.frequent_itemsets(s, size=1, k=1, unit="basket", delta=1e-6,
-                                                        **HOW),
+    "itemsets": lambda s: wn.itemsets(wn.read_baskets(s, unit="basket"), size=1, k=1, delta=1e-6,
+                                      **HOW),
+    "plan.itemsets, not read": lambda s: wn.plan.itemsets(s, size=1, delta=1e-6, **HOW),
+    "plan.itemsets, run": lambda s: wn.plan.itemsets(
+        wn.plan.baskets(), size=1, epsilon=1.0, delta=1e-6).run(s),
+    "itemsets, not read": lambda s: wn.itemsets(s, size=1, k=1, delta=1e-6, **HOW),
     "plan.select": lambda s: wn.plan.select(s, epsilon=1.0),
     "plan.top_k": lambda s: wn.plan.top_k(s, k=1, epsilon=1.0),
 }  # fmt: skip
@@ -256,7 +262,7 @@ TEXTS: dict[str, bytes] = {
     "MPS": f"NAME {CANARY}\nROWS\n N c\n L {CANARY}\nCOLUMNS\n {CANARY} {CANARY} x\n".encode(),
     "MPS infeasible": f"NAME t\nROWS\n N c\n L r\nCOLUMNS\n {CANARY} c 1 r 1\nRHS\n b r 1\n"
                       f"BOUNDS\n LO bnd {CANARY} 5\n UP bnd {CANARY} 2\nENDATA\n".encode(),
-    "journal": f'{{"winnow-interactive": 2, "data": "{CANARY}", "ledger": null}}\n'.encode(),
+    "journal": f'{{"winnow-interactive": 3, "data": "{CANARY}", "ledger": null}}\n'.encode(),
 }  # fmt: skip
 SCORES, TABLES, LINES = (".csv", ".json"), (".csv",), (".csv", ".txt")
 ENDINGS = {"read_scores": SCORES, "read_scores, named": SCORES, "lines": LINES,
@@ -305,9 +311,9 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "indicators": lambda p: wn.read_baskets(p, unit="basket", layout="indicators"),
     "indicators, named": lambda p: wn.read_baskets(
         p, unit="basket", layout="indicators", items=["name", "x"]),
-    "read_lp": wn.read_lp,
+    "read_lp": lambda p: wn.read_lp(p, opt=1.0),
     "load_predictor": wn.load_predictor,
-    "resume": lambda p: wn.resume_interactive(sealed(), p),
+    "resume": lambda p: wn.resume(sealed(), p),
     "ledger": lambda p: wn.Session(ledger=p, dataset="d"),
     "key": lambda p: wn.Session(epsilon=1, ledger=p.with_suffix(".db"), dataset="d", ledger_key=p),
 }  # fmt: skip
@@ -353,10 +359,10 @@ COMMANDS: dict[str, list[str]] = {
               "stumps", "--epsilon", "1"],
     "ask": ["ask", "FILE", "--one-row-per-person",
                  "--schema", "schema.json", "--epsilon", "1", "--delta", "1e-6"],
-    "lp": ["lp", "FILE", "--private", "scalar", "--epsilon", "1", "--opt", "1", "--sensitivity",
-           "1", "--alpha", "1"],
-    "lp, a matrix": ["lp", "FILE", "--b", "FILE", "--c", "FILE", "--private", "scalar", "--epsilon",
-                     "1", "--opt", "1", "--sensitivity", "1", "--alpha", "1"],
+    "lp": ["lp", "FILE", "--method", "scalar-sides", "--epsilon", "1", "--opt", "1",
+           "--sensitivity", "1", "--alpha", "1"],
+    "lp, a matrix": ["lp", "FILE", "--b", "FILE", "--c", "FILE", "--method", "scalar-sides",
+                     "--epsilon", "1", "--opt", "1", "--sensitivity", "1", "--alpha", "1"],
     "mips": ["mips", "FILE", "FILE", "--epsilon", "1", "--sensitivity", "1"],
     "boost": ["boost", "FILE", "--labels", "FILE", "--rounds", "1", "--epsilon", "1"],
 }  # fmt: skip

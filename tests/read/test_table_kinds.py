@@ -118,10 +118,12 @@ def test_every_receipt_says_what_the_schema_did() -> None:
     session = wn.Session(table, epsilon=40, delta=1e-3, relation="add-remove", seed=1)
     released = [
         wn.tabulate(table, [["x"]], epsilon=1, seed=1),
-        wn.release(table, wn.marginals(1), epsilon=1, delta=1e-6, seed=1, rows=80, method="tables"),
+        wn.release(
+            table.stating(80), wn.marginals(1), epsilon=1, delta=1e-6, seed=1, method="tables"
+        ),
         session.top_k("x", k=1, epsilon=1),
-        wn.open_interactive(
-            table, epsilon=4, delta=1e-3, max_queries=3, method="independent", rows=80, seed=1
+        wn.ask(
+            table.stating(80), epsilon=4, delta=1e-3, max_queries=3, method="independent", seed=1
         ),
     ]
     for each in released:
@@ -133,6 +135,6 @@ def test_every_receipt_says_what_the_schema_did() -> None:
         for path in SOURCE.rglob("*.py")
         if ".guarantee.about(" in path.read_text(encoding="utf-8")
     ]
-    assert sorted(named) == ["core/released.py", "interactive/opening.py", "privacy/cap.py"]
+    assert sorted(named) == ["ask/opening.py", "core/released.py", "privacy/cap.py"]
     plain = wn.read_table(frame, schema={"x": {"values": ["a", "b"]}})
     assert "schema" not in wn.tabulate(plain, [["x"]], epsilon=1, seed=1).receipt.to_dict()

@@ -104,13 +104,16 @@ def test_learning_takes_no_rows_where_their_number_is_private() -> None:
 def test_examples_and_vectors_of_nobody_are_taken_as_those_of_one_person_are() -> None:
     for people in (0, 1):
         said, truth = np.ones((3, people), np.int64), np.ones(people, np.int64)
-        boosted = wn.boost(said, truth, rounds=2, epsilon=1, relation="add-remove", seed=1)
+        boosted = wn.boost(wn.seal_examples(said, truth), rounds=2, epsilon=1, seed=1)
         assert len(boosted.value.learners) == 2
         for index in ("exact", "flat", "lsh"):
-            found = wn.max_inner_product(said, truth, epsilon=1, sensitivity=1, index=index, seed=1)
+            found = wn.mips(
+                wn.seal_vectors(said, index=index), wn.seal_query(truth, sensitivity=1),
+                epsilon=1, seed=1,
+            )  # fmt: skip
             assert found.value in range(3)
     with pytest.raises(wn.InputError, match="no rows"):
-        wn.max_inner_product(np.ones((0, 2)), np.ones(2), epsilon=1, sensitivity=1)
+        wn.mips(np.ones((0, 2)), wn.seal_query(np.ones(2), sensitivity=1), epsilon=1)
 
 
 # files and their names

@@ -198,7 +198,7 @@ def test_pairs_of_baskets_are_counted_there(warehouse: Any) -> None:
     kept = wn.read_baskets((warehouse, "log"), keep="engine", **how)
     memory = wn.read_baskets(pd.DataFrame(ROWS, columns=["who", "what"]), **how)
     options: dict[str, Any] = {"size": 1, "epsilon": 90.0, "delta": 0.01, "seed": 1}
-    found = [wn.frequent_itemsets(b, **options, with_subsets=True).value for b in (kept, memory)]
+    found = [wn.itemsets(b, **options, supports="subsets").value for b in (kept, memory)]
     assert found[0].supports[()] == found[1].supports[()]
     with pytest.raises(DataError, match="keep='engine'"):
         wn.read_baskets((warehouse, "log"), **how)

@@ -123,7 +123,7 @@ def test_a_person_with_a_large_number_changes_nobody_elses_basket(number: int) -
             frame([*PAIRS, *more]), basket="u", item="i", unit="basket", items=list("xyz"),
             max_items=1, salt="kept",
         )  # fmt: skip
-        found = wn.frequent_itemsets(baskets, size=1, k=3, epsilon=1e9, with_counts=True)
+        found = wn.itemsets(baskets, size=1, k=3, epsilon=1e9, supports="winners")
         return {str(itemset): count for itemset, count in found.value}
 
     before, after = held([]), held([(number, "x")])

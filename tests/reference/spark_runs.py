@@ -159,8 +159,8 @@ def through_connect(address: str) -> None:
 
     def supports(source: Any, keep: str) -> Any:
         baskets = wn.read_baskets(source, basket="u", item="i", unit="basket", keep=keep)
-        sets = wn.frequent_itemsets(
-            baskets, size=1, k=13, epsilon=1e6, delta=0.1, with_subsets=True, seed=1
+        sets = wn.itemsets(
+            baskets, size=1, k=13, epsilon=1e6, delta=0.1, supports="subsets", seed=1
         ).value
         return sorted([list(items), count] for items, count in sets.supports.items())
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.wide.junction_tree import Columns, JunctionTree
-from winnow.wide.kernels.tree_tables import TreeTables
+from winnow.fit.junction_tree import Columns, JunctionTree
+from winnow.fit.kernels.tree_tables import TreeTables
 
 Floats = NDArray[np.float64]
 

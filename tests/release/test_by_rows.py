@@ -29,7 +29,7 @@ from winnow.read.crossing import Rows, SealedTable
 from winnow.release.audit.by_rows import GAUSSIAN, LAPLACE, RowsModel, enumerate_by_rows
 from winnow.release.crossing.rounds import SelectAndMeasure
 from winnow.release.crossing.run_parts import RowsChoice, Task
-from winnow.release.request import ReleaseRequest
+from winnow.release.mwem_request import MwemRequest
 from winnow.release.settings import release_settings
 
 ADD = Relation.ADD_REMOVE
@@ -87,14 +87,14 @@ def test_more_rows_get_more_rounds_for_the_same_charge(delta: float) -> None:
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_every_choice_meets_the_whole_target(delta: float) -> None:
     schema = wn.Schema.parse({"a": 4, "b": 5})
-    request = ReleaseRequest(wn.marginals(2), schema, 1.0, delta, ADD)
+    request = MwemRequest(wn.marginals(2), schema, 1.0, delta, ADD)
     planned = release_settings(request)
     assert planned.by_rows is not None
     for plan in planned.by_rows.plans:
         stated = guarantee_of(plan.event, delta, "zcdp" if delta else "pure")
         assert stated.epsilon <= 1 and stated.delta <= delta
     assert planned.mechanism.promise(ADD).event == planned.event
-    fixed = release_settings(ReleaseRequest(wn.marginals(2), schema, 1.0, delta, ADD, rounds=7))
+    fixed = release_settings(MwemRequest(wn.marginals(2), schema, 1.0, delta, ADD, rounds=7))
     assert fixed.by_rows is None and fixed.rounds.rounds == 7
 
 
@@ -120,9 +120,12 @@ def test_no_noisy_number_of_rows_makes_a_paid_run_fail(
     table = SealedTable(schema, content, relation=ADD)
     for seed in range(6):
         found = wn.release(
-            table, wn.marginals(2), epsilon=epsilon, method="mwem", rounds=rounds, index=index,
+            table,
+            wn.marginals(2),
+            epsilon=epsilon,
             seed=seed,
-        )  # fmt: skip
+            method=wn.MWEM(rounds=rounds, index=index),
+        )
         assert np.isfinite(found.value.answers()).all()
 
 

@@ -9,7 +9,6 @@ import os
 import re
 import sys
 from html.parser import HTMLParser
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +17,24 @@ import pytest
 from typer.testing import Result
 
 from reference.commands import app, invoke
-from winnow import BudgetExceeded, InputError, Schema, SyntheticDistribution, marginals, plan
+from winnow import (
+    BudgetExceeded,
+    InputError,
+    MultiplicativeWeights,
+    Schema,
+    SyntheticDistribution,
+    marginals,
+    plan,
+)
+from winnow.answers.methods import MWEM
+from winnow.answers.request import Release
+from winnow.core import run as running
+from winnow.core.measurement import MEASUREMENTS
+from winnow.core.options import options
+from winnow.inner_product.index.building import INDEX_NAMES
 from winnow.privacy.guarantee import CLOSED_ACCOUNTANTS
-from winnow.release.cli.command import Accountant, Update
 from winnow.release.cli.view import workload_files, workload_of
-from winnow.release.mwem import UPDATES
+from winnow.release.mwem import RESULTS, UPDATES
 
 SECRET = "Quetzalcoatl"
 """A value that stands in a bad table and nowhere in its schema."""
@@ -78,7 +90,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str, Result, s
 READ = {"people.csv", "schema.json"}
 ASKED = (
     "release", "people.csv", "--schema", "schema.json", "--workload", "marginals:2",
-    "--epsilon", 2, "--delta", 1e-6, "--rounds", 6, "--accountant", "zcdp",
+    "--epsilon", 2, "--delta", 1e-6, "--method", "mwem", "--rounds", 6, "--accountant", "zcdp",
     "--one-row-per-person",
 )  # fmt: skip
 
@@ -103,7 +115,7 @@ def test_index_alpha_and_the_law_of_measurements_are_options(folder: Path) -> No
         (("--index", "tree"), "tree"),
         (("--index", "lsh", "--method", "adaptive"), "index"),
         (("--slack", 0.1), "name one"),
-        (("--alpha", 0.4), "is not to be promised"),
+        (("--alpha", 0.4), "leave out update, rounds"),
         (("--measurement", "cauchy"), "cauchy"),
     ):
         found = run(*ASKED, *wrong, "--out", "rows.csv")
@@ -207,8 +219,8 @@ def test_options_reach_the_release(folder: Path) -> None:
     asked = ["release", "people.csv", "--schema", "schema.json", "--epsilon", 2, "--json"]
     result = run(
         *asked, "--workload", "marginals:1+prefixes:age", "--columns", "age,sex", "--person", "id",
-        "--max-rows", 2, "--relation", "add-remove", "--rows", 500, "--rounds", 4,
-        "--update", "sign", "--delta", 1e-5,
+        "--max-rows", 2, "--relation", "add-remove", "--rows", 500, "--method", "mwem",
+        "--rounds", 4, "--update", "sign", "--delta", 1e-5,
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
     released = json.loads(result.stdout)
@@ -218,18 +230,39 @@ def test_options_reach_the_release(folder: Path) -> None:
     assert "update=sign" in released["receipt"]["mechanism"]
     assert "4 rounds as asked" in released["receipt"]["reason"]
     asked.insert(-1, "--one-row-per-person")
-    result = run(*asked, "--workload", "marginals:1", "--rounds", 2, "--groups", "age,sex/town")
+    two_rounds = ("--workload", "marginals:1", "--method", "mwem", "--rounds", 2)
+    result = run(
+        *asked,
+        "--workload",
+        "marginals:1",
+        "--method",
+        "mwem",
+        "--rounds",
+        2,
+        "--groups",
+        "age,sex/town",
+    )
     released = json.loads(result.stdout)
     assert len(released["value"]["factors"]) == 2 and released["guarantee"]["delta"] == 0
     shown = run(
-        *asked[:-1], "--workload", "marginals:1", "--rounds", 2, "--groups", "age,sex/town",
+        *asked[:-1], *two_rounds, "--groups", "age,sex/town",
         "--out", "rows.csv",
     ).stdout  # fmt: skip
     assert "taken to be independent" in shown and "expected" not in shown
-    result = run(*asked, "--workload", "marginals:1", "--rounds", 2, "--universe", 12)
+    result = run(*asked, *two_rounds, "--universe", 12)
     assert "Lemma V.2" in json.loads(result.stdout)["value"]["rests_on"]
     Path("cells.csv").write_text('sex,town,age\nMale,north,"[0, 30)"\nFemale,north,"[30, 50)"\n')
-    result = run(*asked, "--workload", "marginals:1", "--rounds", 2, "--universe", "cells.csv")
+    result = run(
+        *asked,
+        "--workload",
+        "marginals:1",
+        "--method",
+        "mwem",
+        "--rounds",
+        2,
+        "--universe",
+        "cells.csv",
+    )
     assert "cells of a public list" in json.loads(result.stdout)["value"]["rests_on"]
 
 
@@ -241,11 +274,18 @@ def test_nothing_above_all_rows_is_printed(folder: Path, method: str) -> None:
     shown = run("release", *table, *asked, "--seed", 1, "--out", "rows.csv").stdout
     assert "all rows" in shown and "e+0" not in shown.split("guarantee")[0]
     schema = Schema.parse("schema.json")
-    small: dict[str, Any] = {"n": 20, "epsilon": 0.001, "delta": 1e-6}
+    small: dict[str, Any] = {"epsilon": 0.001, "delta": 1e-6}
+    about = plan.table(schema, rows=20)
     plans = [
-        plan.mwem(schema, marginals(1), **small),
-        plan.release_wide(schema, marginals(2), **small),
-        plan.interactive(schema, **small),
+        plan.mwem_bounds(about, marginals(1), **small),
+        plan.release(about, marginals(2), method="graphical", **small).expected,
+        plan.ask(
+            plan.table(schema, rows=20),
+            epsilon=0.001,
+            delta=1e-6,
+            max_queries=10,
+            method=MultiplicativeWeights(calibration="paper"),
+        ),
     ]
     for each in plans:
         numbers = re.findall(r"[0-9][0-9,.e+]*", str(each).split("\n", 2)[2].split("Computed")[0])
@@ -374,13 +414,11 @@ def test_without_the_flag_nothing_private_is_looked_at_or_written(
 
 @pytest.fixture
 def unspent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        import_module("winnow.answers.verb"), "release", lambda *_, **__: pytest.fail("spent")
-    )
+    monkeypatch.setattr(running, "charge", lambda *_, **__: pytest.fail("spent"))
 
 
 B = ["people.csv", "--schema", "schema.json", "--workload", "marginals:2", "--epsilon", 1,
-     "--delta", 1e-6, "--rounds", 3, "--one-row-per-person"]  # fmt: skip
+     "--delta", 1e-6, "--method", "mwem", "--rounds", 3, "--one-row-per-person"]  # fmt: skip
 OUT = ["--out", "rows.csv"]
 REFUSED: dict[str, tuple[list[Any], str]] = {
     "missing table": (["none.csv", *B[1:], *OUT], "none.csv"),
@@ -404,10 +442,10 @@ REFUSED: dict[str, tuple[list[Any], str]] = {
     "workload file": ([*B, *OUT, "--workload", "none.json"], "cannot read the workload"),
     "workload list": ([*B, *OUT, "--workload", "where:schema.json"], "not a list of predicates"),
     "workload JSON": ([*B, *OUT, "--workload", "where:people.csv"], "is not JSON"),
-    "epsilon zero": ([*B, *OUT, "--epsilon", 0], "--epsilon 0.0 is not positive"),
-    "epsilon negative": ([*B, *OUT, "--epsilon", -1], "is not positive"),
+    "epsilon zero": ([*B, *OUT, "--epsilon", 0], "--epsilon 0.0 is not above 0"),
+    "epsilon negative": ([*B, *OUT, "--epsilon", -1], "is not above 0"),
     "epsilon nan": ([*B, *OUT, "--epsilon", "nan"], "not finite"),
-    "delta one": ([*B, *OUT, "--delta", 1], "--delta 1.0 is not in [0, 1)"),
+    "delta one": ([*B, *OUT, "--delta", 1], "--delta 1.0 is not below 1"),
     "delta missing": ([*B, *OUT, "--delta", 0, "--accountant", "tight"], "delta"),
     "rounds zero": ([*B, *OUT, "--rounds", 0], "--rounds 0 is below 1"),
     "rows differ": ([*B, *OUT, "--rows", 17], "leave rows out"),
@@ -491,7 +529,7 @@ def test_a_refused_budget_is_exit_code_3(folder: Path, monkeypatch: pytest.Monke
     def refuse(*_: object, **__: object) -> None:
         raise BudgetExceeded("epsilon 1 is asked for, and 0.5 is left; ask for less")
 
-    monkeypatch.setattr(import_module("winnow.answers.verb"), "release", refuse)
+    monkeypatch.setattr(running, "charge", refuse)
     result = run("release", *B, *OUT, "--report", "page.html")
     assert result.exit_code == 3
     assert result.stderr == "error: epsilon 1 is asked for, and 0.5 is left; ask for less\n"
@@ -513,7 +551,7 @@ def test_a_ledger_records_the_release_and_refuses_the_next(folder: Path) -> None
     assert second.exit_code == 3 and second.stderr.startswith("error: ")
     assert not Path("rows.csv").exists()
     tight = run(*ASKED, "--out", "rows.csv", *record, "--accountant", "tight")
-    assert tight.exit_code == 2 and "does not fit the ledger" in tight.stderr
+    assert tight.exit_code == 2 and "does not size a release" in tight.stderr
     other = run(*ASKED, "--out", "rows.csv", *record, "--relation", "add-remove")
     assert other.exit_code == 2 and "--relation substitution" in other.stderr
 
@@ -533,23 +571,14 @@ def test_a_ledger_tells_that_the_data_came_under_another_label(folder: Path) -> 
 
 
 def test_ctrl_c_leaves_nothing_half_written(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from winnow.release.cli import view as release_view
+    from winnow.release.cli.view import RoundsBar
 
-    class Interrupted:
-        def __init__(self, rounds: int) -> None:
-            assert rounds == 6
+    def stop(_: object, done: int, every: int) -> None:
+        assert every == 6
+        if done == 3:
+            raise KeyboardInterrupt
 
-        def __enter__(self) -> Any:
-            def stop(done: int, _: int) -> None:
-                if done == 3:
-                    raise KeyboardInterrupt
-
-            return stop
-
-        def __exit__(self, *_: object) -> None:
-            return None
-
-    monkeypatch.setattr(release_view, "rounds_bar", Interrupted)
+    monkeypatch.setattr(RoundsBar, "__call__", stop)
     result = run(*ASKED, "--out", "rows.csv", "--report", "page.html", "--answers", "a.csv")
     assert result.exit_code == 130
     assert result.stderr == "interrupted; nothing further was released\n"
@@ -595,7 +624,7 @@ def test_an_unexpected_error_does_not_show_its_text(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError(f"the count was {SECRET}")
 
-    monkeypatch.setattr(import_module("winnow.answers.verb"), "release", broken)
+    monkeypatch.setattr(running, "charge", broken)
     result = run("release", *B, *OUT)
     assert result.exit_code == 1 and "unexpected RuntimeError" in result.stderr
     assert SECRET not in result.stderr and "Traceback" not in result.stderr
@@ -646,9 +675,11 @@ def test_a_column_with_a_plus_in_its_name_is_no_union() -> None:
     assert workload_of("ranges:a+b+prefixes:a+b").size(schema) == 10 + 4
 
 
-def test_the_choices_are_those_of_the_library() -> None:
-    assert {str(update) for update in Update} == set(UPDATES)
-    assert {str(name) for name in Accountant} == {"best", *CLOSED_ACCOUNTANTS}
+def test_the_words_of_options_are_those_of_the_code_that_takes_them() -> None:
+    words = {each.name: each.words for each in (*options(MWEM), *options(Release))}
+    assert words["update"] == UPDATES and words["result"] == RESULTS
+    assert words["index"] == INDEX_NAMES and set(words["measurement"]) == set(MEASUREMENTS)
+    assert words["accountant"] == ("best", *CLOSED_ACCOUNTANTS)
 
 
 @pytest.mark.parametrize("command", [["release"], ["plan", "release"]])
@@ -676,11 +707,11 @@ def test_the_plan_shows_every_method(folder: Path) -> None:
                  "exact formula", "mwem", "rule of thumb", "graphical"):  # fmt: skip
         assert part in shown, part
     planned = json.loads(run(*PLAN, "--epsilon", 1, "--method", "mwem", "--json").stdout)
-    assert planned["rows"][0]["method"] == planned["method"] == "mwem"
-    assert planned["rows"][-1]["method"] == "noise on each cell"
+    assert planned["compared"][0]["method"] == planned["method"] == "mwem"
+    assert planned["compared"][-1]["method"] == "noise on each cell"
     assert planned["queries"] == 21
     wanted = json.loads(run(*PLAN, "--error", 30, "--json").stdout)
-    assert 0 < wanted["epsilon"] < 1 and wanted["rows"][0]["largest"] <= 30
+    assert 0 < wanted["epsilon"] < 1 and wanted["compared"][0]["largest"] <= 30
 
 
 def test_the_plan_is_saved(folder: Path) -> None:
@@ -695,7 +726,7 @@ def test_the_plan_is_saved(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["--epsilon", 0], "--epsilon 0.0 is not positive"),
+        (["--epsilon", 0], "--epsilon 0.0 is not above 0"),
         (["--epsilon", 1, "-n", 0], "--rows 0 is below 1"),
         (["--epsilon", 1, "--workload", "marginals:9"], "exceeds the 3 columns"),
         (["--epsilon", 1, "--schema", "none.json"], "there is no schema file"),

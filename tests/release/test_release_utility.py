@@ -9,6 +9,7 @@ import pytest
 
 import winnow as wn
 from reference.mwem import mixture_rows
+from reference.releasing import flat_release
 
 SHAPE = (2, 2, 2, 2, 2, 2)
 SCHEMA = wn.Schema.parse({f"c{i}": 2 for i in range(6)})
@@ -23,7 +24,7 @@ def errors_of(n: int, **options: Any) -> tuple[np.ndarray, list[wn.SyntheticDist
     table = wn.read_table(pl.DataFrame({f"c{i}": c for i, c in enumerate(rows)}), schema=SCHEMA)
     truth = WORKLOAD.counts(rows, np.ones(n, np.int64)) / n
     options = {"accountant": "zcdp", "epsilon": 1, "method": "mwem", **options}
-    made = [wn.release(table, WORKLOAD, seed=seed, **options).value for seed in SEEDS]
+    made = [flat_release(table, WORKLOAD, seed=seed, **options).value for seed in SEEDS]
     return np.array([np.abs(value.answers() - truth).max() for value in made]), made
 
 
@@ -48,8 +49,13 @@ def test_the_stated_bound_holds_in_every_run(options: dict[str, Any]) -> None:
 
 def test_the_planned_bound_covers_the_mean_error_of_algorithm_1() -> None:
     worst, _ = errors_of(20_000, delta=1e-6, rounds=60, update="sign")
-    plan = wn.plan.mwem(
-        SCHEMA, WORKLOAD, n=20_000, epsilon=1, delta=1e-6, rounds=60, accountants=("zcdp",)
+    plan = wn.plan.mwem_bounds(
+        wn.plan.table(SCHEMA, rows=20000),
+        WORKLOAD,
+        epsilon=1,
+        delta=1e-6,
+        rounds=60,
+        accountants=("zcdp",),
     )
     assert worst.mean() < plan.best().bound < 1
 

@@ -226,6 +226,8 @@ def test_no_error_estimate_is_larger_than_what_is_possible() -> None:
     import pyarrow as pa
 
     sealed = wn.read_table(pa.table({"x": [0, 1] * 5}), schema={"x": 2})
-    found = wn.release(sealed, wn.marginals(1), epsilon=0.01, delta=1e-6, rounds=2, seed=1).value
+    found = wn.release(
+        sealed, wn.marginals(1), epsilon=0.01, delta=1e-6, seed=1, method=wn.MWEM(rounds=2)
+    ).value
     most = np.maximum(found.answers(), 1 - found.answers())
     assert (np.array(found.error_estimates()) <= most).all()

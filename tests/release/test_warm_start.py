@@ -9,6 +9,7 @@ import pytest
 import winnow as wn
 from reference.audited import FALSE_ALARM, chi_square_p_value
 from reference.inside import Sealed, Tape
+from reference.releasing import flat_release
 from reference.running import paid_key
 from winnow import Relation
 from winnow.core.workloads.tables import marginals
@@ -25,7 +26,7 @@ from winnow.release.crossing.rounds import SelectAndMeasure
 from winnow.release.crossing.run_parts import Task
 from winnow.release.kernels.distribution import Distribution
 from winnow.release.mwem import Mwem
-from winnow.release.request import ReleaseRequest
+from winnow.release.mwem_request import MwemRequest
 from winnow.release.settings import release_settings
 from winnow.release.warm_start import independent_start, single_columns
 
@@ -92,7 +93,7 @@ def test_the_plan_charges_what_the_mechanism_promises() -> None:
         for public in (20_000, None):
             relation = Relation.ADD_REMOVE if public is None else Relation.SUBSTITUTION
             planned = release_settings(
-                ReleaseRequest(WORKLOAD, SCHEMA, 1.0, delta, relation, public_rows=public)
+                MwemRequest(WORKLOAD, SCHEMA, 1.0, delta, relation, rows=public)
             )
             assert isinstance(planned.mechanism, SelectAndMeasure)
             assert len(planned.mechanism.first) == 2
@@ -103,24 +104,22 @@ def test_the_plan_charges_what_the_mechanism_promises() -> None:
 
 def test_papers_updates_and_tables_that_are_noise_start_uniform() -> None:
     def first(**given: object) -> tuple[object, ...]:
-        request = {"public_rows": 20_000} | given
-        planned = release_settings(ReleaseRequest(WORKLOAD, SCHEMA, 1.0, **request))  # type: ignore[arg-type]
+        request = {"rows": 20_000} | given
+        planned = release_settings(MwemRequest(WORKLOAD, SCHEMA, 1.0, **request))  # type: ignore[arg-type]
         assert isinstance(planned.mechanism, SelectAndMeasure)
         return planned.mechanism.first
 
     assert first() and first(update="sign", warm_start=0.1)
     for given in (
         {"update": "sign"}, {"update": "hardt"}, {"index": "flat"}, {"universe": 4},
-        {"public_rows": 100}, {"warm_start": 0},
+        {"rows": 100}, {"warm_start": 0},
     ):  # fmt: skip
         assert first(**given) == ()
-    assert first(public_rows=100, warm_start=0.2)  # who asks for it gets it
+    assert first(rows=100, warm_start=0.2)  # who asks for it gets it
 
 
 def test_laplace_tables_cost_a_share_of_epsilon() -> None:
-    planned = release_settings(
-        ReleaseRequest(WORKLOAD, SCHEMA, 1.0, public_rows=20_000, warm_start=0.25)
-    )
+    planned = release_settings(MwemRequest(WORKLOAD, SCHEMA, 1.0, rows=20_000, warm_start=0.25))
     assert isinstance(planned.mechanism, SelectAndMeasure)
     first = planned.mechanism.first
     assert sum(1 / float(each) for each in first) == pytest.approx(0.25, rel=1e-4)
@@ -157,8 +156,8 @@ def test_rounds_from_tables_know_the_columns_that_no_round_chose() -> None:
     table = wn.read_table(people, schema=SCHEMA)
     told = {"epsilon": 2.0, "delta": 1e-6, "rounds": 1, "seed": 4}
     true = people["b"].value_counts(normalize=True).sort_index().to_numpy()
-    warm = wn.release(table, wn.marginals(2), warm_start=0.5, **told)
-    cold = wn.release(table, wn.marginals(2), warm_start=0, **told)
+    warm = flat_release(table, wn.marginals(2), method=wn.MWEM(warm_start=0.5), **told)
+    cold = flat_release(table, wn.marginals(2), method=wn.MWEM(warm_start=0), **told)
     assert np.abs(warm.value.marginal("b") - true).max() < 0.02
     assert np.abs(cold.value.marginal("b") - true).max() > 0.04
     assert "2 tables, then 1 round" in warm.receipt.mechanism
@@ -168,15 +167,14 @@ def test_rounds_from_tables_know_the_columns_that_no_round_chose() -> None:
     "given",
     [
         {"warm_start": 1.5}, {"warm_start": -0.1}, {"warm_start": float("nan")},
-        {"warm_start": 0.1, "update": "tables"}, {"warm_start": 0.1, "universe": 3},
-        {"warm_start": 0.1, "method": "tables"}, {"warm_start": 0.1, "method": "adaptive"},
+        {"warm_start": 0.1, "universe": 3},
     ],
     ids=str,
 )  # fmt: skip
 def test_what_cannot_start_from_tables_is_refused(given: dict[str, object]) -> None:
     table = wn.read_table(pd.DataFrame({"a": [0, 1], "b": [0, 2]}), schema=SCHEMA)
     with pytest.raises(ParameterError, match="warm_start"):
-        wn.release(table, wn.marginals(2), epsilon=1.0, **given)  # type: ignore[arg-type]
+        flat_release(table, wn.marginals(2), epsilon=1.0, **given)  # type: ignore[arg-type]
 
 
 def test_counts_of_first_tables_are_given_where_they_are_measured_only() -> None:
@@ -197,7 +195,7 @@ def test_the_paper_starts_uniform_by_name() -> None:
     assert Mwem("sign").result == "average"
     table = wn.read_table(pd.DataFrame({"a": [0, 1] * 50, "b": [0, 2] * 50}), schema=SCHEMA)
     told = {"epsilon": 5.0, "delta": 1e-6, "rounds": 2, "update": "sign", "seed": 1}
-    one = wn.release(table, wn.marginals(2), **told)
-    other = wn.release(table, wn.marginals(2), warm_start=0, **told)
+    one = flat_release(table, wn.marginals(2), **told)
+    other = flat_release(table, wn.marginals(2), method=wn.MWEM(warm_start=0), **told)
     assert one.receipt.mechanism == other.receipt.mechanism
     assert np.array_equal(one.value.weights(), other.value.weights())

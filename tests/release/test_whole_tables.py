@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import winnow as wn
+from reference.releasing import flat_release
 from winnow.privacy import BoundedRange, Compose, DiscreteLaplace, Gaussian, Repeat
 from winnow.release.mwem import default_tables
-from winnow.release.table_fit import PULL, TableWeights
 
 SHAPE = {"a": 3, "b": 4, "c": 2, "d": 2}
 N = 3000
-HOW: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "accountant": "zcdp", "update": "tables"}
+HOW: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6, "accountant": "zcdp", "method": "adaptive"}
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def true_answers(codes: dict[str, Any], workload: wn.Workload) -> Any:
 def test_a_table_is_charged_like_one_count(people: wn.SealedTable) -> None:
     budget = wn.Budget(1.0, 1e-6, "substitution")
     given = {name: value for name, value in HOW.items() if name != "accountant"}
-    released = wn.release(people, wn.marginals(2), rounds=4, budget=budget, **given)
+    released = flat_release(people, wn.marginals(2), budget=budget, rounds=4, **given)
     event = released.receipt.event
     assert isinstance(event, Repeat) and event.count == 4
     assert [type(each) for each in event.event.events] == [BoundedRange, Gaussian]  # type: ignore[union-attr]
@@ -51,7 +51,7 @@ def test_a_table_is_charged_like_one_count(people: wn.SealedTable) -> None:
 
 
 def test_pure_privacy_has_laplace_noise(people: wn.SealedTable) -> None:
-    released = wn.release(people, wn.marginals(2), epsilon=1, rounds=3, update="tables", seed=1)
+    released = wn.release(people, wn.marginals(2), epsilon=1, seed=1, method=wn.Adaptive(rounds=3))
     event = released.receipt.event
     assert released.guarantee.delta == 0 and released.guarantee.epsilon <= 1
     assert isinstance(event, Repeat)
@@ -59,11 +59,11 @@ def test_pure_privacy_has_laplace_noise(people: wn.SealedTable) -> None:
 
 
 def test_a_private_number_of_rows_is_measured_first(people: wn.SealedTable) -> None:
-    released = wn.release(people, wn.marginals(1), relation="add-remove", seed=1, **HOW)
+    released = flat_release(people.under("add-remove"), wn.marginals(1), seed=1, **HOW)
     assert isinstance(released.receipt.event, Compose)
     assert abs(released.value.total - N) < 300
     assert "as if there were 20,000 rows" in released.receipt.reason
-    named = wn.release(people, wn.marginals(1), relation="add-remove", rows=N, **HOW)
+    named = flat_release(people.under("add-remove").stating(N), wn.marginals(1), **HOW)
     assert named.value.total == N and isinstance(named.receipt.event, Repeat)
 
 
@@ -71,7 +71,7 @@ def test_a_great_epsilon_reproduces_the_tables(
     people: wn.SealedTable, codes: dict[str, Any]
 ) -> None:
     workload = wn.marginals(2).over(people.schema)
-    found = wn.release(people, workload, seed=1, rounds=20, **{**HOW, "epsilon": 2000}).value
+    found = flat_release(people, workload, seed=1, rounds=20, **{**HOW, "epsilon": 2000}).value
     assert np.abs(found.answers(workload) - true_answers(codes, workload)).max() < 0.003
 
 
@@ -81,20 +81,25 @@ def test_whole_tables_are_more_accurate_than_single_queries(
     workload = wn.marginals(3).over(people.schema)
     truth = true_answers(codes, workload)
 
-    def errors(update: str) -> float:
-        given = {**HOW, "update": update, "method": "mwem"}
-        found = [wn.release(people, workload, seed=s, **given).value for s in range(3)]
+    def errors(method: str) -> float:
+        given = {**HOW, "method": method}
+        found = [flat_release(people, workload, seed=s, **given).value for s in range(3)]
         return float(np.mean([np.abs(each.answers(workload) - truth).mean() for each in found]))
 
-    assert errors("tables") < 0.7 * errors("gap")
+    assert errors("adaptive") < 0.7 * errors("mwem")
 
 
 def test_groups_share_the_rounds(people: wn.SealedTable) -> None:
     heard = []
-    released = wn.release(
-        people, wn.marginals([1, 2]), groups=[["d", "a"], ["b", "c"]], rounds=9, seed=1,
-        progress=lambda done, every: heard.append((done, every)), **HOW,
-    )  # fmt: skip
+    released = flat_release(
+        people,
+        wn.marginals([1, 2]),
+        seed=1,
+        rounds=9,
+        groups=[["d", "a"], ["b", "c"]],
+        run=wn.Run(progress=lambda done, every: heard.append((done, every))),
+        **HOW,
+    )
     value = released.value
     assert heard == [(i, 9) for i in range(1, 10)]
     assert isinstance(released.receipt.event, Repeat) and released.receipt.event.count == 9
@@ -109,18 +114,16 @@ def test_what_is_no_table_is_refused(people: wn.SealedTable) -> None:
     for workload, options, named in (
         (wn.prefixes("b"), {}, "whole tables"),
         (wn.marginals(1) + wn.where(a=1), {}, "whole tables"),
-        (wn.marginals(1), {"universe": 20}, "whole tables"),
-        (wn.marginals(1), {"groups": [["a", "b"], ["c", "d"]], "rounds": [1, 2]}, "one number"),
-        (wn.marginals(1), {"replay": 1}, "single queries"),
+        (wn.marginals(1), {"groups": [["a", "b"], ["c", "d"]], "rounds": [1, 2]}, "whole number"),
         (wn.marginals(1), {"rounds": 0}, "rounds"),
         (wn.marginals(1), {"epsilon": 1e-18, "delta": 0, "accountant": "pure"}, "epsilon"),
     ):
         with pytest.raises(wn.InputError, match=named):
-            wn.release(people, workload, **{**HOW, **options})
+            flat_release(people, workload, **{**HOW, **options})
 
 
 def test_a_small_budget_is_survived(people: wn.SealedTable) -> None:
-    value = wn.release(people, wn.marginals(2), **{**HOW, "epsilon": 1e-6}).value
+    value = flat_release(people, wn.marginals(2), **{**HOW, "epsilon": 1e-6}).value
     assert np.isfinite(value.answers()).all()
 
 
@@ -131,47 +134,3 @@ def test_the_number_of_tables_follows_public_numbers() -> None:
 
     assert 1 <= chosen(total=10) < chosen() < chosen(total=100_000) <= 45
     assert chosen(pure=True) < chosen() and chosen(rows_per_person=4) < chosen()
-
-
-# -- the fit -----------------------------------------------------------------------------------
-
-
-def test_the_fit_solves_the_dual(codes: dict[str, Any]) -> None:
-    """In every cell what the distribution says is y - PULL s theta."""
-    rng = np.random.default_rng(1)
-    shape = (3, 4, 2)
-    weights = TableWeights(shape)
-    noisy = {}
-    for columns, deviation in (((0, 1), 0.02), ((2, 1), 0.01), ((0,), 0.05)):
-        size = int(np.prod([shape[c] for c in columns]))
-        noisy[columns] = 1 / size + rng.normal(0, 2 * deviation, size), deviation
-        weights.learn(columns, *noisy[columns])
-    weights.fit(5000)
-    found = weights.weights.reshape(shape)
-    for columns, (answers, deviation) in noisy.items():
-        others = tuple(axis for axis in range(3) if axis not in columns)
-        said = found.sum(axis=others)
-        if list(columns) != sorted(columns):
-            said = said.T
-        wanted = answers - PULL * deviation * weights._held[columns].steps.ravel()
-        gap = said.ravel() - wanted
-        assert np.ptp(gap) < 5e-3 * np.abs(said).max()
-
-
-def test_two_measurements_of_a_table_count_by_their_accuracy() -> None:
-    weights = TableWeights((2,))
-    weights.learn((0,), np.array([0.9, 0.1]), 0.02)
-    weights.learn((0,), np.array([0.6, 0.4]), 0.01)
-    held = weights._held[(0,)]
-    np.testing.assert_allclose(held.answers, [0.66, 0.34])
-    assert held.precision == pytest.approx(12_500)
-
-
-@pytest.mark.parametrize("cell", [-1.0, 0.0, 0.001, 50.0])
-def test_exact_tables_of_far_fewer_or_more_rows_than_were_said_leave_a_distribution(
-    cell: float,
-) -> None:
-    weights = TableWeights((2, 3))
-    weights.learn((0, 1), np.full(6, cell), 1e-6)
-    weights.fit(30)
-    np.testing.assert_allclose(weights.weights, 1 / 6)

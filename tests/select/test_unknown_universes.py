@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 
@@ -41,8 +42,10 @@ class StepRanks(ExplicitRanks):
         self.lower(super().top() - min(reach, 1))
         return super().top()
 
-    def lower(self, floor: int) -> None:
-        self.floor = max(1, min(self.floor, floor))
+    def lower(self, floor: int, most: int | None = None) -> None:
+        counts, sizes = super().classes()
+        if most is None or sum(sizes[: int((counts >= floor).sum())]) <= most:
+            self.floor = max(1, min(self.floor, floor))
 
     def classes(self):
         counts, sizes = super().classes()
@@ -127,12 +130,13 @@ def test_a_wrong_hazard_is_caught() -> None:
     """The twin forgets to thin: every test of a piece passes at the piece's bound."""
     root, draws, size = Tape.seeded(8), 160, 30
     expected = _law_of_pieces(size)
-    pieces = [Piece(1, size, Fraction(-1, 2))]
+    pieces = cut([Piece(1, size, Fraction(-1, 2))])
     honest, broken = Counter(), Counter()
     for r in range(draws):
         tests = laplace_tests(Fraction(12), root.child(f"t{r}"))
-        honest[first_passing(tests, pieces, lambda t: Fraction(-t, 2), root.child(f"h{r}"))] += 1
-        broken[first_passing(tests, pieces, lambda _: Fraction(-1, 2), root.child(f"h{r}"))] += 1
+        bits = root.child(f"h{r}")
+        honest[first_passing(tests, 1, pieces, lambda t: Fraction(-t, 2), bits)] += 1
+        broken[first_passing(tests, 1, pieces, lambda _: Fraction(-1, 2), bits)] += 1
     assert fits(honest, expected, draws)
     assert not fits(broken, expected, draws)
 
@@ -148,10 +152,10 @@ def test_tests_far_above_zero_need_no_more_digits_than_others(monkeypatch, sign)
             super().__init__(digits)
 
     monkeypatch.setattr(kernel, "Arithmetic", Recorded)
-    pieces = [Piece(1, 10**12, Fraction(sign * 600)), Piece(10**12 + 1, 1, Fraction(600))]
+    whole = [Piece(1, 10**12, Fraction(sign * 600)), Piece(10**12 + 1, 1, Fraction(600))]
     for seed in range(5):
         tests = laplace_tests(Fraction(12), Tape.seeded(seed).child("tests"))
-        found = first_passing(tests, pieces, lambda _: Fraction(600), Tape.seeded(seed))
+        found = first_passing(tests, 1, cut(whole), lambda _: Fraction(600), Tape.seeded(seed))
         assert found == (1 if sign > 0 else 10**12 + 1)
     assert max(asked, default=0) <= 160
 
@@ -166,6 +170,21 @@ def test_the_hazard_of_tests_above_zero_is_that_of_the_quick_one() -> None:
         assert 0 < exact.hi - exact.lo <= Decimal("1e-25")
         quick = float(kernel._hazard(np.array([float(x.lo)]))[0])
         assert quick == pytest.approx(float(exact.lo), rel=1e-12)
+
+
+def cut(pieces: list[Piece]) -> Callable[[int], list[Piece]]:
+    """The pieces from a test on."""
+
+    def left(first: int) -> list[Piece]:
+        ends = [piece.first + piece.size for piece in pieces]
+        starts = [max(first, piece.first) for piece in pieces]
+        return [
+            Piece(start, end - start, piece.bound)
+            for start, end, piece in zip(starts, ends, pieces, strict=True)
+            if start < end
+        ]
+
+    return left
 
 
 def _law_of_pieces(size: int) -> dict:

@@ -65,7 +65,7 @@ def write_config(folder: Path, **settings: Any) -> tuple[int, int]:
     (folder / "people.csv").write_text("\n".join(["age,town,job,sex", *rows]) + "\n")
     (folder / "schema.json").write_text(json.dumps(SCHEMA))
     port, metrics = free_port(), free_port()
-    lines = {"quantum_ms": 100, "method": "recommended", "epsilon": 10.0, "max_queries": 10**7}
+    lines = {"quantum_ms": 100, "method": "auto", "epsilon": 10.0, "max_queries": 10**7}
     lines |= settings
     (folder / "winnow.toml").write_text(
         f"""

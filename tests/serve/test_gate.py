@@ -311,7 +311,7 @@ def test_numbers_of_every_form_are_answered_or_refused(served: Served) -> None:
         answer = served.call("ann", "POST", at, f"form {place}", content=content)
         assert answer.status_code in (400, 422), (number[:20], answer.text)
     tiny = {"kind": "tables", "by": [{"marginals": 2}], "epsilon": 1e-300, "delta": 1e-300}
-    for order in (tiny, {**tiny, "kind": "queries", "workload": tiny["by"]}):
+    for order in (tiny, {**tiny, "kind": "release", "workload": tiny["by"]}):
         order = {k: v for k, v in order.items() if k != "by" or order["kind"] == "tables"}
         answer = served.call("ann", "POST", "/v1/datasets/people/plans", json={"order": order})
         assert answer.status_code == 422, answer.text

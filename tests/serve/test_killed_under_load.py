@@ -99,7 +99,7 @@ def around(owner: Any, name: str, before: str, after: str, step: Callable[[str],
 
 def serve(config: str, last: str) -> None:
     """A server that ends itself when it comes to a step for the second time; empty: it does not."""
-    from winnow.interactive.independent import Independent
+    from winnow.ask.independent import Independent
     from winnow.serve.app import Server, http_server
     from winnow.serve.claims import Claims
 

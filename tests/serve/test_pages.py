@@ -244,7 +244,7 @@ class _Fields(HTMLParser):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("dataset", "kind"),
-    [("people", kind) for kind in ("tables", "select", "top-k", "queries", "wide")]
+    [("people", kind) for kind in ("tables", "select", "top-k", "release")]
     + [("log", kind) for kind in ("select", "top-k", "tables")]
     + [("baskets", "itemsets")],
 )
@@ -256,7 +256,7 @@ def test_every_form_as_it_stands_gives_a_plan_or_says_what_is_missing(
         action, fields = _Fields(page.text).forms[1]
         assert action == f"/datasets/{dataset}/compose"
         sent = {name: value for name, value in fields if name != "csrf"}
-        if dataset == "people" and kind in ("tables", "queries", "wide"):  # nothing is chosen yet
+        if dataset == "people" and kind in ("tables", "release"):  # nothing is chosen yet
             assert "Choose what is to be counted" in browser.post(action, sent).text
             sent["columns"] = "colour"
             fields.append(("columns", "colour"))
@@ -271,7 +271,7 @@ def test_every_form_as_it_stands_gives_a_plan_or_says_what_is_missing(
                 assert refused.status_code == 422 and 'role="alert"' in refused.text
 
 
-@pytest.mark.parametrize(("kind", "field"), [("tables", "by"), ("queries", "workload")])
+@pytest.mark.parametrize(("kind", "field"), [("tables", "by"), ("release", "workload")])
 def test_a_form_orders_what_was_chosen_and_nothing_else(
     served: Served, kind: str, field: str
 ) -> None:

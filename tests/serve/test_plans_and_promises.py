@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from serve.served import COLOURS, SCHEMA, config_of, shared_workers, write_data
-from winnow.answers.settings import METHODS
+from winnow.answers.methods import METHODS as METHODS_OF_RELEASE
 from winnow.errors import BudgetExceeded, WinnowError
 from winnow.mechanisms import ITEMSETS, words
 from winnow.privacy import describe
@@ -77,15 +77,15 @@ EVERY: dict[str, dict[str, list[Any]]] = {
         "with_cut": SHARES,
     },
     "itemsets": {
-        "epsilon": [0.5], "size": [2], "k": [1, 2], "delta": [0.0, 1e-6], "with_counts": BOOLS,
-        "with_subsets": BOOLS, "mechanism": ["auto", *words(ITEMSETS)],
+        "epsilon": [0.5], "size": [2], "k": [None, 2], "delta": [0.0, 1e-6],
+        "supports": [None, "winners", "subsets"],
+        "method": ["auto", *words(ITEMSETS), {"kind": "limited-domain", "reach": 9},
+                   {"kind": "choosing", "growth": 12},
+                   {"kind": "large-margin", "thresholds": "printed"}],
     },
-    "queries": {
+    "release": {
         "epsilon": [1.0], "workload": [WORKLOADS[0], RANGES], "delta": [0.0, 1e-6],
-        "method": list(METHODS), "rows": [None, 300],
-    },
-    "wide": {
-        "epsilon": [1.0], "workload": WORKLOADS, "delta": [1e-6], "rows": [None, 300],
+        "method": ["auto", *(each.word() for each in METHODS_OF_RELEASE)], "rows": [None, 300],
     },
 }  # fmt: skip
 """The values of each option that are tried; all of them with all others."""
@@ -177,6 +177,10 @@ def test_a_plan_states_what_the_verb_is_charged_and_promises(
                 check_top_k(opened, order, planned, released, ran[0])
             case bodies.SelectOrder():
                 assert planned.details["mechanism"] == released.receipt.mechanism, order
+            case bodies.ItemsetsOrder():
+                assert planned.details["mechanism"] == released.receipt.mechanism, order
+                assert planned.details["reason"] == released.receipt.reason, order
+                assert planned.error == planned.details["error"], order
             case bodies.TablesOrder() if planned.details:
                 stated = [each["standard_error"] for each in planned.details["rows"]]
                 tables = released.value.tables

@@ -14,9 +14,10 @@ ORDERS = [
     ("people", {"kind": "top-k", "column": "colour", "k": 2, "epsilon": 0.2, "with_counts": True}),
     ("people", {"kind": "tables", "by": [{"marginals": 2}, {"prefixes": "age"}], "epsilon": 0.2,
                 "delta": 1e-7, "values": ["age"]}),
-    ("people", {"kind": "queries", "workload": [{"marginals": 1}], "epsilon": 0.2, "delta": 1e-7}),
+    ("people", {"kind": "release", "workload": [{"marginals": 1}], "epsilon": 0.2, "delta": 1e-7}),
     pytest.param(
-        "people", {"kind": "wide", "workload": [{"marginals": 2}], "epsilon": 0.2, "delta": 1e-7},
+        "people", {"kind": "release", "method": {"kind": "graphical", "rounds": 2},
+                   "workload": [{"marginals": 2}], "epsilon": 0.2, "delta": 1e-7},
         marks=pytest.mark.extras,
     ),
     ("log", {"kind": "top-k", "k": 3, "epsilon": 0.2, "delta": 1e-7}),
@@ -200,7 +201,7 @@ def test_a_plan_is_worked_out_once_for_everybody(
     monkeypatch.setattr(
         workers, "ask", lambda asked, wait: (made.append(asked.steps), real(asked, wait))[1]
     )
-    at, order = "/v1/datasets/people/plans", {"kind": "queries", "workload": [{"marginals": 1}]}
+    at, order = "/v1/datasets/people/plans", {"kind": "release", "workload": [{"marginals": 1}]}
     body = {"order": {**order, "error": 33.0, "delta": 1e-7}}
     first = served.call("ann", "POST", at, json=body).json()
     assert len(made) == 1 and first["fits"]

@@ -208,6 +208,30 @@ def test_a_database_that_cannot_be_reached_is_a_problem(tmp_path: Path) -> None:
     assert "fine" not in found.stdout and "Traceback" not in found.stderr
 
 
+def test_the_session_of_a_dataset_takes_the_methods_of_the_library(tmp_path: Path) -> None:
+    """What is checked is the plan that the session runs; nothing is opened for it."""
+    write_config(tmp_path, max_queries=1000)
+    config = tmp_path / "winnow.toml"
+    written = config.read_text()
+
+    def said(method: str) -> dict[str, Any]:
+        config.write_text(written.replace('method = "auto"', f"method = {method}"))
+        return checked(config)
+
+    for method in ('"independent"', '"multiplicative-weights"'):
+        assert said(method)["ok"]
+    within = [
+        said('{ kind = "multiplicative-weights", threshold = SHARE }'.replace("SHARE", share))
+        for share in ("0.1", "0.2")
+    ]
+    notes = [each["notes"][0] for each in within]
+    assert notes[0] != notes[1] and all("of 20,000 rows" in note for note in notes)
+    for wrong in ('"recommended"', '{ kind = "independent", threshold = 0.1 }'):
+        config.write_text(written.replace('method = "auto"', f"method = {wrong}"))
+        assert invoke(["serve", "check", "--config", str(config)]).exit_code == 2
+    assert not list(tmp_path.glob("sessions/*"))
+
+
 def test_a_session_whose_answers_say_nothing_is_warned_of(tmp_path: Path) -> None:
     """Half of the rows, said without looking, is never off by more than half of them."""
     write_config(tmp_path, max_queries=1000)

@@ -69,7 +69,7 @@ def test_a_session_that_can_never_open_is_a_problem_that_says_what_would_do(tmp_
     private = ("epsilon = 100\n", "epsilon = 100\nrelation = 'add-remove'\n")
     [problem] = problems(private=private)
     assert "give a public number with rows=" in problem
-    method = 'method = "recommended"'
+    method = 'method = "auto"'
     assert not problems(private=private, rows=(method, f"{method}\nrows = 20000"))
     [problem] = problems(private=private, few=(method, f"{method}\nrows = 2"))
     assert "can never open" in problem

@@ -206,7 +206,7 @@ ORDERS: list[bodies.AnyOrder] = [
     bodies.TablesOrder(by=[bodies.WorkloadPiece(marginals=2)], epsilon=1.0, values=["age"]),
     bodies.TopKOrder(k=3, column="colour", epsilon=1.0, with_counts=True),
     bodies.SelectOrder(column="colour", epsilon=1.0),
-    bodies.QueriesOrder(
+    bodies.ReleaseOrder(
         workload=[bodies.WorkloadPiece(marginals=1), bodies.WorkloadPiece(ranges="age")],
         epsilon=1.0, delta=1e-6,
     ),
@@ -262,7 +262,7 @@ def test_what_would_be_too_large_is_refused_before_it_is_planned_or_charged(
     wide = Declaration(path="wide.csv", schema=schema, epsilon=1.0, delta=1e-5)
     with serving(config_of(tmp_path, datasets={"people": wide})) as served:
         for piece in ({"ranges": "c0"}, {"marginals": 6}, {"table": ["c0", *names[1:20]]}):
-            for kind, pieces in (("tables", "by"), ("queries", "workload"), ("wide", "workload")):
+            for kind, pieces in (("tables", "by"), ("release", "workload")):
                 order = {"kind": kind, pieces: [piece], "epsilon": 0.1, "delta": 1e-7}
                 plan = served.call(
                     "reader", "POST", "/v1/datasets/people/plans", json={"order": order}

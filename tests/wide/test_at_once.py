@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,13 +12,15 @@ import pytest
 
 import winnow as wn
 from reference.inside import open_sealed
+from reference.releasing import flat_release
 from reference.running import paid_key
 from winnow import Relation, Schema
+from winnow.fit.tables import NoisyTable
 from winnow.privacy import guarantee_of
 from winnow.release.warm_start import first_parts
 from winnow.tables.estimates import layer_of
-from winnow.wide.at_once import AtOnce, closure, noise_of, white_tables
-from winnow.wide.fit import NoisyTable
+from winnow.tables.white import white_tables
+from winnow.wide.at_once import AtOnce, closure, noise_of
 from winnow.wide.request import WideRequest
 from winnow.wide.rules import (
     MODEL_CELLS,
@@ -42,7 +45,7 @@ def settled(**changes: object) -> WideSettings | AtOnce:
         "epsilon": 1.0,
         "delta": 1e-6,
         "relation": Relation.SUBSTITUTION,
-        "public_rows": 10_000,
+        "rows": 10_000,
     }
     return wide_settings(WideRequest(**(request | changes)))  # type: ignore[arg-type]
 
@@ -55,35 +58,35 @@ def people(rows: int = 20_000) -> wn.SealedTable:
 
 
 def test_what_noise_spares_is_measured_at_once_and_what_it_drowns_not_at_all() -> None:
-    many, few = settled(public_rows=10**6), settled(public_rows=20)
+    many, few = settled(rows=10**6), settled(rows=20)
     assert isinstance(many, AtOnce) and "all at once" in many.reason
     assert len(many.tables.parts) == 4 + 6 + 4
     assert isinstance(few, AtOnce) and "each column alone" in few.reason
     assert [len(part.columns) for part in few.tables.parts] == [1] * 4
-    between = settled(public_rows=1300)
+    between = settled(rows=1300)
     assert isinstance(between, WideSettings) and "in a pair" in between.reason
-    blind = settled(public_rows=600)  # pairs would be heard, but selections would see little
+    blind = settled(rows=600)  # pairs would be heard, but selections would see little
     assert isinstance(blind, AtOnce) and "found by chance: each column alone" in blind.reason
-    unheard = settled(public_rows=15)  # rounds would not hear a single pair
+    unheard = settled(rows=15)  # rounds would not hear a single pair
     assert isinstance(unheard, AtOnce) and "each column alone" in unheard.reason
 
 
 def test_who_asks_for_rounds_gets_them() -> None:
     for asked in ({"rounds": 3}, {"first_share": 0.3}):
-        assert isinstance(settled(public_rows=10**6, **asked), WideSettings)
+        assert isinstance(settled(rows=10**6, **asked), WideSettings)
 
 
 def test_a_model_that_cannot_hold_all_tables_is_made_in_rounds() -> None:
-    assert isinstance(settled(public_rows=1_300, model_cells=119), WideSettings)
-    assert getattr(settled(public_rows=10**6, model_cells=119), "some", None) == 119
-    assert isinstance(settled(public_rows=10**6, model_cells=120), AtOnce)
+    assert isinstance(settled(rows=1_300, model_cells=119), WideSettings)
+    assert getattr(settled(rows=10**6, model_cells=119), "some", None) == 119
+    assert isinstance(settled(rows=10**6, model_cells=120), AtOnce)
 
 
 @pytest.mark.parametrize("relation", list(Relation))
 @pytest.mark.parametrize("rows", [10**6, 20])
 @pytest.mark.parametrize("per_person", [1, 3])
 def test_one_event_meets_the_budget(relation: Relation, rows: int, per_person: int) -> None:
-    plan = settled(relation=relation, public_rows=rows, rows_per_person=per_person)
+    plan = settled(relation=relation, rows=rows, rows_per_person=per_person)
     assert isinstance(plan, AtOnce)
     mechanism = plan.tables.strategy.mechanism
     assert mechanism.rows_per_person == per_person
@@ -142,16 +145,16 @@ def test_models_grow_and_errors_fall_with_the_noise_of_a_pair() -> None:
     assert [distance(nu, 2) for nu in (0.01, 1e4)] == [pytest.approx(0.02), 1.0]
     assert mean_distance(0.01, [2, 3]) == pytest.approx(0.032)
     wide = wn.Schema.parse({f"c{i}": 12 for i in range(9)})
-    few, many = (settled(schema=wide, public_rows=rows) for rows in (20_000, 10**7))
+    few, many = (settled(schema=wide, rows=rows) for rows in (20_000, 10**7))
     assert isinstance(few, WideSettings) and few.model_cells == MODEL_CELLS
     assert isinstance(many, AtOnce) and many.some == MOST_MODEL_CELLS
-    asked = settled(schema=wide, public_rows=20_000, model_cells=5000)
+    asked = settled(schema=wide, rows=20_000, model_cells=5000)
     assert isinstance(asked, WideSettings) and asked.model_cells == 5000
 
 
 def test_white_tables_tell_what_the_subspaces_tell() -> None:
     """The weighted squares agree for random distributions; so the fit is that of the release."""
-    plan = settled(public_rows=20_000, epsilon=3.0)
+    plan = settled(rows=20_000, epsilon=3.0)
     assert isinstance(plan, AtOnce)
     strategy, table = plan.tables.strategy, people()
     numbers = strategy.mechanism.drawn(table, paid_key(strategy.mechanism, table.relation, 3))
@@ -179,14 +182,20 @@ def test_white_tables_tell_what_the_subspaces_tell() -> None:
 
 def test_a_release_at_once_is_accurate_and_says_what_it_did() -> None:
     table = people()
-    released = wn.release_wide(table, wn.marginals(3), epsilon=3, delta=1e-6, seed=2)
+    released = wn.release(
+        table, wn.marginals(3), epsilon=3, delta=1e-6, seed=2, method=wn.Graphical()
+    )
     assert released.receipt.mechanism.startswith("graphical model; measure-tables")
     assert "all at once" in (released.receipt.reason or "")
     assert released.guarantee.epsilon <= 3 and released.value.total == 20_000
-    asked = wn.release_wide(table, wn.marginals(3), epsilon=3, delta=1e-6, rounds=1, seed=2)
+    asked = wn.release(
+        table, wn.marginals(3), epsilon=3, delta=1e-6, seed=2, method=wn.Graphical(rounds=1)
+    )
     assert released.guarantee.unit == asked.guarantee.unit == table.unit
     model = released.value
-    again = wn.release_wide(table, wn.marginals(3), epsilon=3, delta=1e-6, seed=2).value
+    again = wn.release(
+        table, wn.marginals(3), epsilon=3, delta=1e-6, seed=2, method=wn.Graphical()
+    ).value
     assert model.to_dict() == again.to_dict()
     joined = model.marginal("a", "b")
     assert joined[0, 0] > 3 * joined[0, 1]
@@ -195,13 +204,13 @@ def test_a_release_at_once_is_accurate_and_says_what_it_did() -> None:
 
 def test_a_private_number_of_rows_is_measured_with_the_tables() -> None:
     table = people().under("add-remove")
-    found = wn.release_wide(table, wn.marginals(2), epsilon=3, delta=1e-6, seed=2)
+    found = wn.release(table, wn.marginals(2), epsilon=3, delta=1e-6, seed=2, method=wn.Graphical())
     assert 19_800 < found.value.total < 20_200
     assert found.guarantee.relation is Relation.ADD_REMOVE
 
 
 def test_noise_of_a_plan_falls_with_rows_and_counts_the_workload_only() -> None:
-    plan = settled(public_rows=10**6)
+    plan = settled(rows=10**6)
     assert isinstance(plan, AtOnce)
     threes, ones = wn.marginals(3).over(SCHEMA), wn.marginals(1).over(SCHEMA)
     assert noise_of(plan.tables, threes, 10_000) == pytest.approx(
@@ -224,7 +233,9 @@ def long_people(rows: int = 40_000) -> wn.read.SealedTable:
 
 def test_pairs_that_no_model_can_hold_are_answered_by_their_tables() -> None:
     people, pairs = long_people(), wn.marginals(2)
-    released = wn.release_wide(people, pairs, epsilon=100, delta=1e-6, model_cells=4_000, seed=1)
+    released = wn.release(
+        people, pairs, epsilon=100, delta=1e-6, seed=1, method=wn.Graphical(model_cells=4000)
+    )
     value = released.value
     assert "a model of some" in released.receipt.reason and value.tables is not None
     assert ("c0", "c1") in value.cliques  # the strongest pair
@@ -233,19 +244,26 @@ def test_pairs_that_no_model_can_hold_are_answered_by_their_tables() -> None:
     errors = np.abs(value.counts() - truth)
     expected = [table.standard_error.mean() for table in value.tables.tables]
     assert errors.mean() < np.mean(expected)  # 0.8 standard errors in the mean
-    names = value.schema.names
-    model = np.concatenate([value.marginal(a, b).ravel() for a, b in combinations(names, 2)])
-    assert errors.mean() < 0.5 * np.abs(40_000 * model - truth).mean()
+    assert errors.mean() < 0.5 * np.abs(40_000 * value.fitted() - truth).mean()
+    assert value.fit is not None and value.fit.distance > 2 * value.fit.noise
+    assert "no room for all tables" in value.fit_note  # and a person is told
     again = value.counts(wn.marginals(2))  # another workload of the same tables
     assert again.min() >= 0 and np.array_equal(again, value.counts())
-    plan = wn.plan.release_wide(LONG, pairs, epsilon=100, delta=1e-6, n=40_000, model_cells=4_000)
-    assert plan.strategy == "all at once, a model of some" and plan.tables == 15
+    plan = wn.plan.release(
+        wn.plan.table(LONG, rows=40000),
+        pairs,
+        epsilon=100,
+        delta=1e-6,
+        method=wn.Graphical(model_cells=4000),
+    )
+    expected: Any = plan.expected
+    assert expected.strategy == "all at once, a model of some" and expected.tables == 15
 
 
 def test_answers_lie_within_two_standard_errors_of_the_tables() -> None:
     people = long_people()
     options = {"epsilon": 30, "delta": 1e-6, "model_cells": 4_000, "seed": 2}
-    value = wn.release_wide(people, wn.marginals(2), **options).value
+    value = flat_release(people, wn.marginals(2), method=wn.Graphical(), **options).value
     assert value.tables is not None
     for table in value.tables.tables:
         said = table.estimate
@@ -256,15 +274,22 @@ def test_answers_lie_within_two_standard_errors_of_the_tables() -> None:
 
 
 def test_a_release_is_told_exactly_where_all_tables_are_measured() -> None:
-    plan = wn.plan.release(LONG, wn.marginals(2), n=10**7, epsilon=10, delta=1e-6)
-    best = plan.best()
+    plan = wn.plan.release(wn.plan.table(LONG, rows=10**7), wn.marginals(2), epsilon=10, delta=1e-6)
+    best: Any = plan.taken
     assert best.method == "tables" and best.kind == "exact formula"
     assert best.mean < plan.plain.mean and best.largest < plan.plain.largest
 
 
 def test_a_plan_says_what_will_happen() -> None:
-    def plan(n: int | None, **more: object) -> wn.plan.WidePlan:
-        return wn.plan.release_wide(SHAPE, wn.marginals(2), epsilon=1, delta=1e-6, n=n, **more)  # type: ignore[arg-type]
+    def planned(n: int | None, **more: Any) -> wn.plan.ReleasePlan:
+        method = wn.Graphical(**more)
+        about = wn.plan.table(SHAPE, rows=n)
+        return wn.plan.release(about, wn.marginals(2), epsilon=1, delta=1e-6, method=method)
+
+    def plan(n: int | None, **more: Any) -> wn.plan.WideExpected:
+        found = planned(n, **more).expected
+        assert isinstance(found, wn.plan.WideExpected)
+        return found
 
     known = [plan(n).strategy for n in (10**6, 10)]
     assert known == ["all at once", "columns alone"]
@@ -275,7 +300,9 @@ def test_a_plan_says_what_will_happen() -> None:
     assert distances == sorted(distances) and distances[0] < 0.01 and "thumb" in str(asked)
     assert "5 rounds as asked" in str(asked) and asked.to_dict()["strategy"] == "rounds"
     assert plan(None).noise > 0
-    with pytest.raises(wn.InputError, match="n=0"):
+    whole = planned(10**6, rounds=5)
+    assert str(asked) in str(whole) and whole.to_dict()["expected"] == asked.to_dict()
+    with pytest.raises(wn.InputError, match="rows=0"):
         plan(0)
 
 

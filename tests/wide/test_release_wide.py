@@ -27,15 +27,15 @@ def rows(count: int = 4000) -> dict[str, np.ndarray]:
 def released() -> wn.Released[wn.WideSynthetic]:
     table = wn.read_table(pd.DataFrame(rows()), schema=SCHEMA)
     done: list[tuple[int, int]] = []
-    found = wn.release_wide(
+    found = wn.release(
         table,
         wn.marginals(2, columns=["c0", "c1", "c2", "c3"]).over(table.schema)
         + wn.marginals(1).over(table.schema),
         epsilon=20,
         delta=1e-6,
-        rounds=2,
         seed=1,
-        progress=lambda a, b: done.append((a, b)),
+        method=wn.Graphical(rounds=2),
+        run=wn.Run(progress=lambda a, b: done.append((a, b))),
     )
     assert done == [(1, 2), (2, 2)]
     return found
@@ -53,7 +53,9 @@ def test_the_dependence_is_found_and_kept(released: wn.Released[wn.WideSynthetic
 
 def test_rounds_become_more_precise_from_stage_to_stage_where_noise_is_weak() -> None:
     table = wn.read_table(pd.DataFrame(rows()), schema=SCHEMA)
-    released = wn.release_wide(table, wn.marginals(2), epsilon=20, delta=1e-6, rounds=10, seed=1)
+    released = wn.release(
+        table, wn.marginals(2), epsilon=20, delta=1e-6, seed=1, method=wn.Graphical(rounds=10)
+    )
     sigmas = [each.sigma for each in released.value.marginals if len(each.columns) > 1]
     assert len(set(sigmas)) == 5 and sigmas == sorted(sigmas, reverse=True)
     assert sigmas[0] / sigmas[-1] == pytest.approx(1.4**4, rel=1e-3)
@@ -70,8 +72,13 @@ def test_the_receipt_names_the_whole_plan(released: wn.Released[wn.WideSynthetic
 def test_a_private_number_of_rows_comes_out_of_the_first_tables() -> None:
     frame = pd.DataFrame(rows())[["c0", "c1"]]
     table = wn.read_table(frame, schema={"c0": 3, "c1": 3})
-    found = wn.release_wide(
-        table, wn.marginals(2), epsilon=5, delta=1e-6, rounds=1, relation="add-remove", seed=2
+    found = wn.release(
+        table.under("add-remove"),
+        wn.marginals(2),
+        epsilon=5,
+        delta=1e-6,
+        seed=2,
+        method=wn.Graphical(rounds=1),
     )
     assert 3900 < found.value.total < 4100
 
@@ -93,7 +100,9 @@ def test_the_same_seed_gives_the_same_bits() -> None:
     frame = pd.DataFrame(rows())[["c0", "c1", "c2"]]
     table = wn.read_table(frame, schema={"c0": 3, "c1": 3, "c2": 3})
     found = [
-        wn.release_wide(table, wn.marginals(2), epsilon=2, delta=1e-6, rounds=2, seed=4).value
+        wn.release(
+            table, wn.marginals(2), epsilon=2, delta=1e-6, seed=4, method=wn.Graphical(rounds=2)
+        ).value
         for _ in range(2)
     ]
     assert found[0].to_dict() == found[1].to_dict()
@@ -101,7 +110,7 @@ def test_the_same_seed_gives_the_same_bits() -> None:
 
 def test_neighbours_differ_in_the_released_tables_and_what_follows_from_them() -> None:
     """Under one tape the fit sees nothing else of the people."""
-    found = [entry for entry in replays() if entry.verb == "release_wide"]
+    found = [entry for entry in replays() if "graphical model" in entry.variant]
     assert found
     for entry in found:
         result = replay(replace(entry, groups=(1, 1)), quick=False, seed=1)

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reference.tree_potentials import tree_tables
-from winnow.wide.junction_tree import JunctionTree, junction_tree, tree_cells
+from winnow.fit.junction_tree import JunctionTree, junction_tree, tree_cells
+from winnow.fit.kernels.tree_tables import TreeTables
 from winnow.wide.kernels.elimination import within
-from winnow.wide.kernels.tree_tables import TreeTables
 
 SHAPE = (2, 3, 2, 4, 2)
 SETS = st.lists(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,10 +15,10 @@ import winnow as wn
 from reference.tree_potentials import tree_tables
 from winnow import InputError, Relation, Schema, WideSynthetic
 from winnow.core.workloads.part import table_columns
+from winnow.fit.junction_tree import junction_tree
+from winnow.fit.tables import FitQuality, NoisyTable
 from winnow.privacy import guarantee_of
 from winnow.wide.at_once import AtOnce
-from winnow.wide.fit import FitQuality, NoisyTable
-from winnow.wide.junction_tree import junction_tree
 from winnow.wide.request import WideRequest
 from winnow.wide.rounds import ModelRoom
 from winnow.wide.settings import WideSettings, wide_settings
@@ -41,7 +42,7 @@ def settled(**changes: object) -> WideSettings | AtOnce:
         "epsilon": 1.0,
         "delta": 1e-6,
         "relation": Relation.SUBSTITUTION,
-        "public_rows": 10_000,
+        "rows": 10_000,
     }
     return wide_settings(WideRequest(**(request | changes)))  # type: ignore[arg-type]
 
@@ -69,7 +70,7 @@ def test_tables_of_mere_noise_are_left_out() -> None:
     assert plan.worthwhile(10**9) == list(range(10))
     assert plan.worthwhile(1) == []
     with pytest.raises(InputError, match="noise of every table"):
-        planned(public_rows=50)
+        planned(rows=50)
 
 
 def columns_of(plan: WideSettings) -> list[tuple[int, ...]]:
@@ -124,9 +125,8 @@ def test_a_bound_that_no_first_table_meets_is_refused_before_the_charge() -> Non
         ({"rounds": 0}, "rounds"),
         ({"model_cells": 0}, "model_cells"),
         ({"model_cells": 2**31}, "at most 2,147,483,647"),
-        ({"rows": 5}, "rows=5"),
         ({"memory": "1kB"}, "memory"),
-        ({"public_rows": 0}, "no rows"),
+        ({"rows": 0}, "no rows"),
     ],
 )
 def test_what_cannot_be_planned_is_refused(changes: dict[str, object], named: str) -> None:
@@ -151,7 +151,7 @@ def test_a_delta_is_left_alone_where_few_columns_have_less_noise_without_it() ->
     plan = settled(schema=few, workload=wn.marginals(2), delta=1e-9)
     assert isinstance(plan, WideSettings) and plan.mechanism.measurement == "laplace"
     assert guarantee_of(plan.rounds.event).epsilon <= 1.0
-    asked = planned(schema=few, workload=wn.marginals(2), delta=1e-9, public_rows=10**5)
+    asked = planned(schema=few, workload=wn.marginals(2), delta=1e-9, rows=10**5)
     assert asked.mechanism.measurement == "gaussian"
 
 
@@ -168,14 +168,17 @@ def test_columns_that_no_table_speaks_of_are_measured_alone() -> None:
 def test_what_is_no_budget_is_refused() -> None:
     rows = pd.DataFrame({"a": ["x", "y"], "b": ["x", "x"]})
     held = wn.read_table(rows, schema={"a": {"values": ["x", "y"]}, "b": {"values": ["x", "y"]}})
-    for release in (wn.release, wn.release_wide, wn.tabulate):
+    wrong: Any = 3.0
+    with pytest.raises(InputError, match="budget is a float"):
+        wn.tabulate(held, wn.marginals(2), epsilon=1, budget=wrong)
+    for method in ("auto", wn.Graphical()):
         with pytest.raises(InputError, match="budget is a float"):
-            release(held, wn.marginals(2), epsilon=1, budget=3.0)  # type: ignore[operator]
+            wn.release(held, wn.marginals(2), epsilon=1, budget=wrong, method=method)
 
 
 def test_what_is_no_table_is_refused() -> None:
     with pytest.raises(InputError, match="read_table"):
-        wn.release_wide([1], wn.marginals(2), epsilon=1, delta=1e-6)  # type: ignore[arg-type]
+        wn.release([1], wn.marginals(2), epsilon=1, delta=1e-6, method=wn.Graphical())  # type: ignore[arg-type]
 
 
 def small_model() -> WideSynthetic:
@@ -218,7 +221,15 @@ def test_a_model_is_kept_in_json_and_rows_are_repeatable(tmp_path: Path) -> None
 def test_a_plan_names_no_error_above_all_rows() -> None:
     small = {"a": 4, "b": 5, "c": 6, "d": 3}
     few, many = (
-        str(wn.plan.release_wide(small, wn.marginals(2), n=n, epsilon=0.1, delta=1e-6))
+        str(
+            wn.plan.release(
+                wn.plan.table(small, rows=n),
+                wn.marginals(2),
+                epsilon=0.1,
+                delta=1e-6,
+                method=wn.Graphical(),
+            )
+        )
         for n in (50, 10**5)
     )
     assert "expected largest error" not in few and "expected largest error" in many

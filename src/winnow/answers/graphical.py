@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from winnow.answers.model import MOST_WEIGHED, column_sets, noise_of_pair, pairs_of
 from winnow.answers.prediction import EXACT, THUMB, Prediction
-from winnow.answers.request import AnswersRequest
+from winnow.answers.terms import ReleaseTerms
 from winnow.wide.at_once import AtOnce
 from winnow.wide.request import WideRequest
 from winnow.wide.rules import (
@@ -26,7 +26,7 @@ of a pair. Read off books and generated-12, pairs, epsilon .1 to 10: seen .24 to
 Where a weight on each cell fits, other methods are known better, and it is not said."""
 
 
-def predict_graphical(request: AnswersRequest) -> Prediction | str:
+def predict_graphical(request: ReleaseTerms) -> Prediction | str:
     """The prediction, or why it cannot run."""
     sets = column_sets(request)
     if not sets:
@@ -56,7 +56,7 @@ def predict_graphical(request: AnswersRequest) -> Prediction | str:
     return Prediction("graphical", largest, mean, None, seconds, THUMB, _NOTE)
 
 
-def _at_once(request: AnswersRequest) -> Prediction | None:
+def _at_once(request: ReleaseTerms) -> Prediction | None:
     """The prediction where all tables are measured and the model holds only some of them."""
     planned = wide_settings(
         WideRequest(

@@ -11,12 +11,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.answers.maxent import fit, monotone
 from winnow.answers.mechanism import MeasureLinear, moved
-from winnow.answers.observed_linear import ObservedMatrix, ObservedQueries, thinned
+from winnow.answers.observed_linear import MeasuredMatrix, MeasuredQueries, thinned
 from winnow.answers.optimum import optimal_matrix, query_matrix
 from winnow.answers.prediction import EXACT, Prediction
-from winnow.answers.request import AnswersRequest
+from winnow.answers.rising import monotone
 from winnow.answers.strategies import (
     MOST_TOEPLITZ,
     LinearStrategy,
@@ -25,11 +24,13 @@ from winnow.answers.strategies import (
     ToeplitzStrategy,
     root_of_prefixes,
 )
+from winnow.answers.terms import ReleaseTerms
 from winnow.core.checks import exact
 from winnow.core.schema import Schema, cells_text
 from winnow.core.workloads.conjunction import ConjunctionPart
 from winnow.core.workloads.forms import CodeRanges
 from winnow.core.workloads.workload import Workload
+from winnow.fit.tables import FitQuality
 from winnow.privacy import Guarantee, guarantee_of
 from winnow.privacy.calibration import sized_guarantee
 from winnow.tables.choice import TableSetting
@@ -70,8 +71,10 @@ class Solution(Protocol):
     def total(self, numbers: Floats) -> float:
         """The number of rows where it is private, estimated."""
 
-    def distribution(self, numbers: Floats, deviation: float, rows: int) -> Floats:
-        """The weights of the cells of ``columns`` that fit the numbers; sum 1."""
+    def distribution(
+        self, numbers: Floats, deviation: float, rows: int
+    ) -> tuple[Floats, FitQuality | None]:
+        """The weights of the cells of ``columns`` that fit the numbers; sum 1; and how well."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +95,7 @@ class LinearPlan:
         return math.sqrt(2 * q) / (1 - q)
 
 
-def plan_toeplitz(request: AnswersRequest) -> LinearPlan | str:
+def plan_toeplitz(request: ReleaseTerms) -> LinearPlan | str:
     """For prefixes and ranges of one column; or why it is not for this workload."""
     forms = [part.form for part in request.workload.parts]
     ranges = [form for form in forms if isinstance(form, CodeRanges)]
@@ -115,7 +118,7 @@ def plan_toeplitz(request: AnswersRequest) -> LinearPlan | str:
 
 
 def plan_explicit(
-    request: AnswersRequest, each: LinearPlan | None, *, named: bool
+    request: ReleaseTerms, each: LinearPlan | None, *, named: bool
 ) -> LinearPlan | str:
     """The better of the optimal matrix and noise on each query; or why neither is possible."""
     found = [] if each is None else [each]
@@ -131,7 +134,7 @@ def plan_explicit(
     return min(found, key=lambda plan: plan.prediction.score)
 
 
-def plan_queries(request: AnswersRequest) -> LinearPlan | None:
+def plan_queries(request: ReleaseTerms) -> LinearPlan | None:
     """Noise on each query; None where the distribution to fit has too many cells."""
     if request.schema.cells > MOST_FITTED:
         return None
@@ -144,7 +147,7 @@ def plan_queries(request: AnswersRequest) -> LinearPlan | None:
     return _planned("explicit", request, strategy, _Queries(strategy, request.workload.size), 0.5)
 
 
-def _plan_matrix(request: AnswersRequest) -> LinearPlan:
+def _plan_matrix(request: ReleaseTerms) -> LinearPlan:
     strategy, solution = _optimum(request.workload, request.total is not None)
     seconds = 0.3 + 1e-8 * request.schema.cells**3
     return _planned("explicit", request, strategy, solution, seconds)
@@ -163,7 +166,7 @@ def _optimum(workload: Workload, known: bool) -> tuple[MatrixStrategy, _Matrix]:
 
 def _planned(
     method: str,
-    request: AnswersRequest,
+    request: ReleaseTerms,
     strategy: LinearStrategy,
     solution: Solution,
     seconds: float,
@@ -197,7 +200,7 @@ def _planned(
     return best
 
 
-def _noise(request: AnswersRequest, strategy: LinearStrategy, law: str) -> int:
+def _noise(request: ReleaseTerms, strategy: LinearStrategy, law: str) -> int:
     """The least noise that the budget allows."""
     epsilon, people = exact("epsilon", request.epsilon), request.rows_per_person
     if law == "laplace":
@@ -270,9 +273,11 @@ class _Toeplitz:
     def _cells(self, numbers: Floats) -> Floats:
         return np.convolve(self._inverse, numbers)[: len(numbers)]
 
-    def distribution(self, numbers: Floats, deviation: float, rows: int) -> Floats:
+    def distribution(
+        self, numbers: Floats, deviation: float, rows: int
+    ) -> tuple[Floats, FitQuality | None]:
         """Of the column: its prefixes, made to rise."""
-        return monotone(np.cumsum(self._cells(numbers)), rows)
+        return monotone(np.cumsum(self._cells(numbers)), rows), None
 
 
 @lru_cache(maxsize=8)
@@ -334,9 +339,11 @@ class _Matrix:
         """The sum of the least-squares cells."""
         return float((self._inverse @ numbers).sum())
 
-    def distribution(self, numbers: Floats, deviation: float, rows: int) -> Floats:
+    def distribution(
+        self, numbers: Floats, deviation: float, rows: int
+    ) -> tuple[Floats, FitQuality | None]:
         """Of maximum entropy."""
-        return fit(ObservedMatrix(self._matrix, numbers, deviation, rows)).weights
+        return MeasuredMatrix(self._matrix, numbers, deviation, rows).fitted()
 
 
 class _Queries:
@@ -358,8 +365,10 @@ class _Queries:
         """The last number counts all rows."""
         return float(numbers[-1]) / self._strategy.unit
 
-    def distribution(self, numbers: Floats, deviation: float, rows: int) -> Floats:
+    def distribution(
+        self, numbers: Floats, deviation: float, rows: int
+    ) -> tuple[Floats, FitQuality | None]:
         """Of maximum entropy; of very many queries some are enough."""
         unit = self._strategy.unit
         some, held = thinned(self._strategy.workload, numbers / unit, _MOST_FITTED_ENTRIES)
-        return fit(ObservedQueries(some, held, deviation / unit, rows)).weights
+        return MeasuredQueries(some, held, deviation / unit, rows).fitted()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from winnow.answers.request import AnswersRequest
+from winnow.answers.terms import ReleaseTerms
 from winnow.core.workloads.part import table_columns
 from winnow.tables.settings import TablesSettings
 from winnow.wide.at_once import AtOnce
@@ -19,7 +19,7 @@ MOST_TABLES, MOST_CELLS = 2_000, 10**7
 """Of a workload: more are not measured all at once for a model."""
 
 
-def column_sets(request: AnswersRequest) -> list[Columns]:
+def column_sets(request: ReleaseTerms) -> list[Columns]:
     """The columns of each table; none where something else is asked."""
     sets = [table_columns(part) for part in request.workload.parts]
     return [] if None in sets else [tuple(sorted(each or ())) for each in sets]
@@ -30,7 +30,7 @@ def pairs_of(sets: list[Columns]) -> list[Columns]:
     return sorted({pair for each in sets for pair in combinations(each, 2)})
 
 
-def noise_of_pair(request: AnswersRequest, pairs: list[Columns]) -> float:
+def noise_of_pair(request: ReleaseTerms, pairs: list[Columns]) -> float:
     """What the rules of graphical models go by: see ``winnow.wide.rules``."""
     return pair_noise(
         request.schema.shape,
@@ -43,7 +43,7 @@ def noise_of_pair(request: AnswersRequest, pairs: list[Columns]) -> float:
     )
 
 
-def can_hold(request: AnswersRequest) -> bool:
+def can_hold(request: ReleaseTerms) -> bool:
     """Whether a model can be fitted to all tables at once."""
     parts = request.workload.parts
     return len(parts) <= MOST_TABLES and request.workload.size <= MOST_CELLS and any(
@@ -51,7 +51,7 @@ def can_hold(request: AnswersRequest) -> bool:
     )  # fmt: skip
 
 
-def model_of(request: AnswersRequest, settings: TablesSettings) -> AtOnce:
+def model_of(request: ReleaseTerms, settings: TablesSettings) -> AtOnce:
     """The model that is fitted to the released tables, and about how long that takes."""
     sets = column_sets(request)
     cells = model_cells(noise_of_pair(request, pairs_of(sets)))

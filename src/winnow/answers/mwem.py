@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from winnow.answers.prediction import THUMB, Prediction
-from winnow.answers.request import AnswersRequest
+from winnow.answers.terms import ReleaseTerms
 from winnow.core.process import memory_text, parse_memory
 from winnow.core.schema import cells_text
 from winnow.core.unit import counted
 from winnow.core.workloads.part import table_columns
 from winnow.release.mwem import TABLES, default_rounds
+from winnow.release.mwem_request import MwemRequest
 from winnow.release.prediction import predicted_errors, predicted_table_errors
-from winnow.release.request import ReleaseRequest
+from winnow.release.rounds_plan import run_seconds
 from winnow.release.settings import BYTES_PER_CELL, ROWS_WITHOUT_TOTAL, release_settings
-from winnow.release.verb import run_seconds
 
 
-def predict_mwem(request: AnswersRequest) -> Prediction | str:
+def predict_mwem(request: ReleaseTerms) -> Prediction | str:
     """The prediction, or why it cannot run."""
     schema, workload = request.schema, request.workload
     needed = BYTES_PER_CELL * schema.cells + workload.memory()
@@ -37,7 +37,7 @@ def predict_mwem(request: AnswersRequest) -> Prediction | str:
     return Prediction("mwem", *found, seconds, THUMB, counted(rounds, "round"))
 
 
-def predict_adaptive(request: AnswersRequest) -> Prediction | str:
+def predict_adaptive(request: ReleaseTerms) -> Prediction | str:
     """The prediction for rounds over whole tables, or why they cannot run."""
     workload = request.workload
     if None in map(table_columns, workload.parts):
@@ -45,7 +45,7 @@ def predict_adaptive(request: AnswersRequest) -> Prediction | str:
     if isinstance(refused := predict_mwem(request), str):
         return refused
     planned = release_settings(
-        ReleaseRequest(
+        MwemRequest(
             workload,
             request.schema,
             request.epsilon,
@@ -74,7 +74,7 @@ def predict_adaptive(request: AnswersRequest) -> Prediction | str:
     )
 
 
-def mwem_rounds(request: AnswersRequest) -> int:
+def mwem_rounds(request: ReleaseTerms) -> int:
     """How many rounds MWEM takes unless told otherwise."""
     return default_rounds(
         cells=request.schema.cells,

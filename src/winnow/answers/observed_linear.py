@@ -21,40 +21,73 @@ from winnow.core.workloads.forms import (
 from winnow.core.workloads.part import Part
 from winnow.core.workloads.real import GridPart
 from winnow.core.workloads.workload import Workload
+from winnow.fit.newton import fitted
+from winnow.fit.tables import LEAST_NOISE, FitQuality, quality_of
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+_SHARED = 100
+"""Of the entries of all queries so many count as one cell of a tree, for the limit on work: a
+guess, as sums over entries are quick, and nothing was measured."""
 
-class _ObservedNumbers:
-    """What the three have in common: alike noise, and a pull to the uniform distribution."""
+
+class _MeasuredNumbers:
+    """Noisy linear numbers of the cells, all with alike noise, as functions of a model."""
+
+    tables: tuple[slice, ...] = ()
 
     def __init__(self, values: Floats, deviation: float, rows: int, cells: int) -> None:
-        self.cells = cells
-        self.values = values / rows
-        self.weights = np.full(len(values), (rows / deviation) ** 2)
+        self.observed = values / rows
+        self.variances = np.full(len(values), (max(deviation, LEAST_NOISE) / rows) ** 2)
         self.joint = np.ones(len(values))
-        self.spread = np.full(len(values), 1.0 / max(4, len(values)))
+        self.visited = max(1, cells * len(values) // _SHARED)
+        self._weights = np.full(cells, 1.0 / cells)
 
-    def divergence(self, p: Floats) -> float:
-        """From the uniform distribution."""
-        held = p[p > 0.0]
-        return float(held @ np.log(held * self.cells))
+    def fitted(self) -> tuple[Floats, FitQuality]:
+        """The weights of the cells that fit, and how well."""
+        found = fitted(self)
+        return self._weights, quality_of(found, found.loss)
 
-    def start(self) -> Floats:
-        """The uniform distribution."""
-        return np.zeros(len(self.values))
+    def propagate(self, mu: Floats) -> tuple[float, Floats]:
+        """The model over all cells."""
+        logs = self.adjoint(mu)
+        top = float(logs.max())
+        weights = np.exp(logs - top)
+        total = float(weights.sum())
+        self._weights = weights / total
+        return top + math.log(total), self.forward(self._weights)
+
+    def tangent(self, direction: Floats) -> Floats:
+        """How its numbers move."""
+        logs = self.adjoint(direction)
+        return self.forward(self._weights * (logs - float((self._weights * logs).sum())))
+
+    def lightest(self, x: Floats) -> Floats:
+        """All of it: what queries have in common is not looked for."""
+        return x
+
+    def forward(self, p: Floats) -> Floats:
+        """The numbers of a distribution."""
+        raise NotImplementedError
+
+    def adjoint(self, mu: Floats) -> Floats:
+        """What each cell takes part in."""
+        raise NotImplementedError
+
+    def spread(self, numbers: Floats) -> Floats:
+        """The variance of each query under the model, or somewhat more."""
+        raise NotImplementedError
 
 
-class ObservedMatrix(_ObservedNumbers):
+class MeasuredMatrix(_MeasuredNumbers):
     """A matrix over all cells."""
 
     def __init__(self, matrix: Integers, numbers: Floats, deviation: float, rows: int) -> None:
         unit = float(np.abs(matrix).max())
         super().__init__(numbers / unit, deviation / unit, rows, matrix.shape[1])
+        self.variances = np.full(len(numbers), (deviation / unit / rows) ** 2)
         self._matrix = matrix / unit
-        mean = self._matrix.mean(axis=1, keepdims=True)
-        self.spread = ((self._matrix - mean) ** 2).mean(axis=1) + 1e-12
 
     def forward(self, p: Floats) -> Floats:
         """The numbers of a distribution."""
@@ -64,15 +97,17 @@ class ObservedMatrix(_ObservedNumbers):
         """What each cell takes part in."""
         return np.asarray(mu @ self._matrix)
 
+    def spread(self, numbers: Floats) -> Floats:
+        """The variance of each line."""
+        return np.asarray(np.maximum(self._matrix**2 @ self._weights - numbers**2, 0.0))
 
-class ObservedQueries(_ObservedNumbers):
+
+class MeasuredQueries(_MeasuredNumbers):
     """The queries of a workload."""
 
     def __init__(self, workload: Workload, numbers: Floats, deviation: float, rows: int) -> None:
         super().__init__(numbers, deviation, rows, workload.schema.cells)
         self._workload = workload
-        even = workload.answers(np.full(self.cells, 1.0 / self.cells))
-        self.spread = np.maximum(even * (1.0 - even), 1.0 / self.cells)
 
     def forward(self, p: Floats) -> Floats:
         """The answers of a distribution."""
@@ -85,6 +120,10 @@ class ObservedQueries(_ObservedNumbers):
             first, last = self._workload.offsets[place : place + 2]
             logs += _sum_of_queries(part, mu[first:last])
         return logs.reshape(-1)
+
+    def spread(self, numbers: Floats) -> Floats:
+        """The variance of a query in [0, 1], at most."""
+        return np.maximum(numbers * (1.0 - numbers), 0.0)
 
 
 def thinned(workload: Workload, numbers: Floats, most: int) -> tuple[Workload, Floats]:

@@ -1,25 +1,37 @@
-"""Plan a release: what error to expect of each method, from public numbers only."""
+"""``winnow.plan.release``: the plan that ``winnow.release`` runs, from public facts alone."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
+from winnow.answers.methods import ReleaseMethod
 from winnow.answers.prediction import Prediction
-from winnow.answers.request import AnswersRequest
-from winnow.answers.settings import MethodChoice, choose
-from winnow.core.checks import Real, count, positive
+from winnow.answers.request import PlannedRelease, Release
+from winnow.answers.settings import Compared, choose, compare
+from winnow.answers.terms import ReleaseTerms
+from winnow.core.checks import rows_to_release
 from winnow.core.notebook import Card, InNotebook, lines_card, ruled
-from winnow.core.relation import Relation
-from winnow.core.schema import Schema, cells_text
-from winnow.core.workloads.workload import Maker, Workload, bound_workload
+from winnow.core.options import AUTO, chooser, takes
+from winnow.core.padding import Padding
+from winnow.core.plan import Plan
+from winnow.core.released import Released
+from winnow.core.schema import cells_text
+from winnow.core.workloads.workload import bound_workload
 from winnow.errors import ParameterError
-from winnow.foreign import guarded
+from winnow.foreign import shown
+from winnow.privacy import Budget
+from winnow.privacy.sizing import sizing_accountant
+from winnow.read.about import AboutTable, about_table
+from winnow.read.crossing import SealedTable, sealed_table
+from winnow.release.settings import ReleaseSettings
+from winnow.release.synthetic import SyntheticDistribution
+from winnow.wide.expected import WideExpected
 
-_SCOPE = (
+SCOPE = (
     "Computed from public numbers: no data were read, nothing was spent. Errors are in rows, over "
     "all queries. 'exact formula': standard errors are exact, and 'largest' is the median of the "
     "largest error. 'rule of thumb': seen on other data, no promise."
@@ -32,155 +44,247 @@ _TINY = 1e-12
 """In rows: an error of 0 has no logarithm."""
 
 
-@dataclass(frozen=True)
-class MethodRow:
-    """What to expect of one method; errors in rows, None where nothing is known."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ReleasePlan(Plan[SealedTable, SyntheticDistribution], InNotebook):
+    """What ``winnow.release`` charges, draws and promises, before rows are looked at."""
 
-    method: str
-    largest: float | None
-    mean: float | None
-    rms: float | None
-    seconds: float
-    """About how long it takes."""
-    kind: str
-    """Of the prediction: 'exact formula', 'rule of thumb' or 'unknown'."""
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class ReleasePlan(InNotebook):
-    """What to expect of a release, before it is paid for; one row for each method."""
-
-    cells: int
-    queries: int
-    n: int
-    rows_per_person: int
-    epsilon: float
-    delta: float
-    relation: str
-    method: str
-    """The one that ``winnow.release`` takes."""
-    reason: str
-    rows: tuple[MethodRow, ...]
-    """The method that is taken first; plain noise, which is no method, last."""
-    refused: tuple[tuple[str, str], ...]
-    """Methods that cannot run, and why."""
-    scope: str = _SCOPE
-
-    def best(self) -> MethodRow:
-        """The row of the method that is taken."""
-        return self.rows[0]
+    asked: Release = field(repr=False)
+    terms: ReleaseTerms = field(repr=False)
+    """The public numbers of the release: its workload, its budget, and those of the table."""
+    method: ReleaseMethod
+    """How the workload is answered."""
+    why: str = field(repr=False)
+    """Why this method was taken, or what it does."""
+    expected: ReleaseSettings | WideExpected | None = field(default=None, repr=False)
+    """Of rounds and of a graphical model: what is measured, and with which noise."""
 
     @property
-    def plain(self) -> MethodRow:
+    def epsilon(self) -> float:
+        """The epsilon that was asked for, or found for a wanted error."""
+        return float(self.terms.epsilon)
+
+    @property
+    def error(self) -> float | None:
+        """The largest error over all queries to expect, in rows; None: nothing is known."""
+        return self.taken.largest
+
+    @cached_property
+    def taken(self) -> Prediction:
+        """What is predicted of the method that runs."""
+        return self.method.predicted(self.terms)
+
+    @cached_property
+    def _all(self) -> Compared:
+        return compare(self.terms, self.method.word())
+
+    @property
+    def compared(self) -> tuple[Prediction, ...]:
+        """What is predicted of every method, the one that runs first; plain noise last."""
+        word = self.method.word()
+        others = [each for each in self._all.first(word) if each.method != word]
+        return (self.taken, *others, self._all.plain)
+
+    @property
+    def plain(self) -> Prediction:
         """Noise on each cell of the workload's tables, or on each query."""
-        return self.rows[-1]
+        return self._all.plain
+
+    @property
+    def refused(self) -> tuple[tuple[str, str], ...]:
+        """Methods that cannot run, and why."""
+        word = self.method.word()
+        return tuple(each for each in self._all.refused if each[0] != word)
+
+    def run(
+        self,
+        data: SealedTable,
+        *,
+        budget: Budget | None = None,
+        seed: int | None = None,
+        padding: Padding | None = None,
+    ) -> Released[SyntheticDistribution]:
+        """Charge the budget, measure, fit, and release the distribution with its answers."""
+        held = padding or self.asked.running.padding()
+        table = sealed_table(data)
+        _about(self.terms).check(about_table(table))
+        return super().run(table, budget=budget, seed=seed, padding=held)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data, ready for JSON."""
-        return asdict(self)
+        terms = self.terms
+        return {
+            "cells": terms.schema.cells,
+            "queries": terms.workload.size,
+            "rows": terms.total,
+            "rows_per_person": terms.rows_per_person,
+            "epsilon": self.epsilon,
+            "delta": float(terms.delta),
+            "relation": str(terms.relation),
+            "method": self.method.word(),
+            "mechanism": self.name,
+            "guarantee": self.guarantee.to_dict(),
+            "reason": self.reason,
+            "error": self.error,
+            "seconds": self.seconds,
+            "compared": [vars(each).copy() for each in self.compared],
+            "refused": [list(each) for each in self.refused],
+            "expected": (
+                self.expected.to_dict() if isinstance(self.expected, WideExpected) else None
+            ),
+            "scope": SCOPE,
+        }
 
     def table(self) -> list[list[str]]:
-        """The plan as a table, its first line the headings."""
+        """The comparison as a table, its first line the headings."""
         lines = [["method", "largest", "mean", "rms", "seconds", "prediction", "note"]]
-        for row in self.rows:
-            errors = [error_text(each, self.n) for each in (row.largest, row.mean, row.rms)]
+        for row in self.compared:
+            errors = [error_text(each, self.terms.total) for each in row.errors]
             lines.append([row.method, *errors, f"{row.seconds:.2g}", row.kind, row.note])
         return lines
 
     def _title(self) -> str:
+        terms = self.terms
+        rows = "rows, their number private" if terms.total is None else f"{terms.total:,} rows"
         return (
-            f"{self.queries:,} queries over {cells_text(self.cells)} cells, {self.n:,} rows, "
-            f"epsilon={self.epsilon:.6g}, delta={self.delta:.6g}, "
-            f"{Relation(self.relation).sentence}"
+            f"{terms.workload.size:,} queries over {cells_text(terms.schema.cells)} cells, {rows}, "
+            f"epsilon={self.epsilon:.6g}, delta={float(terms.delta):.6g}, "
+            f"{terms.relation.sentence}"
         )
 
     def _card(self) -> Card:
-        return lines_card(self._title(), self.table(), f"taken: {self.reason}", self.scope)
+        return lines_card(self._title(), self.table(), f"taken: {self.why}", SCOPE)
 
     def __str__(self) -> str:
         lines = self.table()
-        shown = ruled(lines, texts=range(len(lines[0])))
+        compared = ruled(lines, texts=range(len(lines[0])))
         refused = [f"{word} cannot run: {why}" for word, why in self.refused]
+        model = [] if not isinstance(self.expected, WideExpected) else [str(self.expected), ""]
         return "\n".join(
-            [self._title(), f"taken: {self.reason}", "", *shown, "", *refused, self.scope]
+            [self._title(), f"taken: {self.why}", "", *model, *compared, "", *refused, SCOPE]
         )
 
 
-def error_text(error: float | None, rows: int) -> str:
+def error_text(error: float | None, rows: int | None) -> str:
     """An error in rows; one as large as the table says nothing, and is not shown."""
-    return "-" if error is None or error >= rows else f"{error:,.3g}"
+    return "-" if error is None or (rows is not None and error >= rows) else f"{error:,.3g}"
 
 
-@guarded
-def release(
-    schema: Schema | Mapping[str, Any] | str | Path,
-    workload: Maker | Workload,
-    *,
-    n: int,
-    epsilon: Real | None = None,
-    delta: Real = 0.0,
-    error: Real | None = None,
-    method: str = "auto",
-    rows_per_person: int = 1,
-    relation: str | Relation = Relation.SUBSTITUTION,
-    accountant: str = "best",
-    memory: str | int = "4GB",
-) -> ReleasePlan:
-    """What ``winnow.release`` would do to n rows: the errors of every method, without any data.
+@takes(PlannedRelease)
+def release(about: AboutTable | SealedTable, asked: PlannedRelease) -> ReleasePlan:
+    """Say what ``winnow.release`` does with such a table; nothing is read and nothing is spent.
 
-    Give ``epsilon``, or the largest ``error`` in rows that is wanted: the plan is then for the
-    least epsilon (to four digits) that brings it. ``method`` is the one to take, as in
-    ``winnow.release``.
+    ``about`` is a sealed table, of which only what is public is looked at, or
+    ``wn.plan.table(schema, rows=)`` where there is none yet. The options are those of
+    ``winnow.release``; in the place of ``epsilon`` may stand the largest ``error`` in rows that is
+    wanted: the plan is then for the least epsilon (to four digits) that brings it. The plan says
+    which method answers and why, what it is charged, and the errors to expect of every method;
+    ``plan.run(table, budget=)`` releases it.
     """
-    count(n=n)
-    kind = Relation.parse(relation)
-    declared = Schema.parse(schema)
-    bound = bound_workload(workload, declared, memory)
+    return asked.plan(about)
 
-    def chosen(size: Real) -> MethodChoice:
-        request = AnswersRequest(
-            bound, size, delta, kind, int(rows_per_person), int(n), accountant, memory
-        )
-        return choose(request, method)
 
-    if (epsilon is None) is (error is None):
+def planned_for(asked: PlannedRelease, about: AboutTable | SealedTable) -> ReleasePlan:
+    """The plan at an epsilon, or at the least one that brings the wanted error."""
+    if (asked.epsilon is None) is (asked.error is None):
         raise ParameterError("give epsilon, or the error that is wanted; one of the two")
+    epsilon = asked.epsilon
     if epsilon is None:
-        assert error is not None
-        positive(error=error)
-        epsilon = _least_epsilon(chosen, float(error))
-    choice = chosen(epsilon)
-    rows = [_row(each) for each in choice.predictions]
-    return ReleasePlan(
-        declared.cells,
-        bound.size,
-        int(n),
-        int(rows_per_person),
-        float(epsilon),
-        float(delta),
-        str(kind),
-        choice.method,
-        choice.reason,
-        (*rows, _row(choice.plain)),
-        choice.refused,
+        assert asked.error is not None
+        public = terms_of(asked.at(1.0), about)
+
+        def largest(size: float) -> float | None:
+            return _predicted(asked.method, replace(public, epsilon=size)).largest
+
+        epsilon = _least_epsilon(largest, float(asked.error))
+    return planned(asked.at(epsilon), about)
+
+
+def _predicted(method: ReleaseMethod | str, terms: ReleaseTerms) -> Prediction:
+    """What is predicted of the method that would be taken."""
+    return choose(terms).taken if isinstance(method, str) else method.predicted(terms)
+
+
+def planned(asked: Release, about: AboutTable | SealedTable) -> ReleasePlan:
+    """The plan of a request, by what is public of the table."""
+    terms = terms_of(asked, about)
+    if isinstance(asked.method, ReleaseMethod):
+        return asked.method.plan(asked, terms)
+    if asked.method != AUTO:
+        raise ParameterError(
+            f"method={shown(asked.method)} answers no workload; give wn.Tables(), wn.MWEM() or "
+            "another method, or a word"
+        )
+    return _chosen(asked, terms)
+
+
+def _chosen(asked: Release, terms: ReleaseTerms) -> ReleasePlan:
+    """The plan of the method with the least predicted error."""
+    from winnow.answers.methods import MeasuredOnce
+    from winnow.answers.planned import measured
+
+    choice = choose(terms)
+    option = chooser(Release)
+    assert option is not None
+    method = option.option.by_word[choice.method]()  # type: ignore[union-attr]
+    assert isinstance(method, ReleaseMethod)
+    if isinstance(method, MeasuredOnce):
+        return measured(method, asked, choice)
+    plan = method.plan(asked, terms)
+    return replace(plan, why=choice.reason, reason=f"{choice.reason}; {plan.reason}")
+
+
+def terms_of(asked: Release, about: AboutTable | SealedTable) -> ReleaseTerms:
+    """The public numbers of a release, checked and bound to the table's schema."""
+    public = about_table(about)
+    if public.schema is None:
+        raise ParameterError(
+            "a release needs the columns of its table; give wn.plan.table(schema, rows=)"
+        )
+    memory = asked.running.memory
+    return ReleaseTerms(
+        bound_workload(asked.workload, public.schema, memory),
+        asked.epsilon,
+        asked.delta,
+        public.relation,
+        public.rows_per_person,
+        rows_to_release(None, public.rows),
+        _accountant(asked),
+        memory,
     )
 
 
-def _row(made: Prediction) -> MethodRow:
-    return MethodRow(
-        made.method, made.largest, made.mean, made.rms, made.seconds, made.kind, made.note
+def _about(terms: ReleaseTerms) -> AboutTable:
+    """What the plan was told of the table."""
+    return AboutTable(
+        cells=terms.schema.cells,
+        relation=terms.relation,
+        schema=terms.schema,
+        rows=terms.total,
+        rows_per_person=terms.rows_per_person,
     )
 
 
-def _least_epsilon(chosen: Callable[[float], MethodChoice], error: float) -> float:
+def _accountant(asked: Release) -> str:
+    """The accountant of the budget, which another one must not be asked to replace."""
+    if asked.budget is None:
+        return asked.accountant
+    sizing = sizing_accountant(asked.budget, asked.delta)
+    if asked.accountant not in ("best", sizing):
+        raise ParameterError(
+            f"accountant={asked.accountant!r} does not size a release of delta={asked.delta} for a "
+            f"budget that adds up by {asked.budget.accountant!r}; leave it out"
+        )
+    return sizing
+
+
+def _least_epsilon(error_at: Callable[[float], float | None], error: float) -> float:
     """The least epsilon, to four digits, whose largest error is at most the wanted one.
 
     Errors fall about as one over epsilon, so that the slope between two tries leads there.
     """
 
     def largest(epsilon: float) -> float:
-        found = chosen(epsilon).taken.largest
+        found = error_at(epsilon)
         if found is None:
             raise ParameterError(
                 "nothing is known of the error of this method beforehand; give epsilon"

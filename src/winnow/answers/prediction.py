@@ -5,7 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-EXACT, THUMB, UNKNOWN = "exact formula", "rule of thumb", "unknown"
+EXACT, THUMB, PROMISED, UNKNOWN = "exact formula", "rule of thumb", "promised", "unknown"
+
+
+def unknown(method: str, note: str, seconds: float = 0.0) -> Prediction:
+    """Nothing is known of the errors of a method."""
+    return Prediction(method, None, None, None, seconds, UNKNOWN, note)
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,11 @@ class Prediction:
         return replace(
             self, largest=at_most(self.largest), mean=at_most(self.mean), rms=at_most(self.rms)
         )
+
+    @property
+    def errors(self) -> tuple[float | None, float | None, float | None]:
+        """The largest, the mean and the root mean square error."""
+        return self.largest, self.mean, self.rms
 
     @property
     def score(self) -> float:

@@ -1,55 +1,101 @@
-"""The public parameters of a release, whatever its method."""
+"""What is asked of ``winnow.release``."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from fractions import Fraction
-from functools import cached_property
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from winnow.core.checks import Real, count, delta_range, exact, positive_float
-from winnow.core.relation import Relation
-from winnow.core.schema import Schema
-from winnow.core.workloads.workload import Workload
-from winnow.privacy import zcdp_rho
+from winnow.answers.methods import METHODS, ReleaseMethod
+from winnow.core.checks import Real
+from winnow.core.options import AUTO, Checked, Methods, Option
+from winnow.core.request import Run
+from winnow.errors import ParameterError
+from winnow.foreign import shown
+
+if TYPE_CHECKING:
+    from winnow.answers.plan import ReleasePlan
+    from winnow.privacy import Budget
+    from winnow.read.about import AboutTable
+    from winnow.read.crossing import SealedTable
+
+EPSILON = Option("The privacy loss of this release in total.", "E", above=0)
 
 
-@dataclass(frozen=True, eq=False)
-class AnswersRequest:
-    """What is asked for: a workload over a schema, and a budget."""
+@dataclass(frozen=True, kw_only=True)
+class AskedRelease(Checked):
+    """What a release and its plan are asked for alike."""
 
-    workload: Workload
-    epsilon: Real
-    delta: Real
-    relation: Relation = Relation.SUBSTITUTION
-    rows_per_person: int = 1
-    total: int | None = None
-    """The public number of rows; None: it is private."""
-    accountant: str = "best"
-    memory: str | int = "4GB"
+    workload: Annotated[Any, Option("What to be accurate about.", where=("body",))] = field(
+        kw_only=False
+    )
+    epsilon: Annotated[Real | None, EPSILON] = None
+    delta: Annotated[
+        Real, Option("E.g. 1e-6: much less noise than without it.", "D", least=0, below=1)
+    ] = 0.0
+    method: Annotated[
+        ReleaseMethod | str,
+        Methods(
+            "auto takes the least predicted error, and nothing that is predicted to be worse than "
+            "plain noise.",
+            METHODS,
+        ),
+    ] = AUTO
+    accountant: Annotated[
+        Literal["best", "pure", "zcdp", "tight"],
+        Option(
+            "What adds up the privacy loss of rounds; a budget has its own.",
+            "NAME",
+            panel="Method",
+            where=("command",),
+        ),
+    ] = "best"
+    budget: Budget | None = None
+    run: Run | None = None
 
     def __post_init__(self) -> None:
-        positive_float(epsilon=self.epsilon)
-        delta_range(delta=self.delta)
-        count(rows_per_person=self.rows_per_person)
+        super().__post_init__()
+        if self.run is not None and not isinstance(self.run, Run):
+            raise ParameterError(
+                f"run={shown(self.run)} does not say how it runs; give wn.Run(memory=, pad_to=, "
+                "progress=)"
+            )
 
     @property
-    def schema(self) -> Schema:
-        """The schema of the workload."""
-        return self.workload.schema
+    def running(self) -> Run:
+        """How it runs."""
+        return self.run or Run()
 
-    @cached_property
-    def rho(self) -> float | None:
-        """What there is to spend with Gaussian noise; None: pure privacy."""
-        if self.pure:
-            return None
-        return float(zcdp_rho(self.epsilon, self.delta))
+    def at(self, epsilon: Real) -> Release:
+        """The release at an epsilon."""
+        said = {each.name: getattr(self, each.name) for each in fields(AskedRelease)}
+        return Release(**{**said, "epsilon": epsilon})
 
-    @property
-    def pure(self) -> bool:
-        """Whether there is no delta to use."""
-        return self.exact_delta == 0 or self.accountant == "pure"
 
-    @cached_property
-    def exact_delta(self) -> Fraction:
-        """delta as it was written."""
-        return exact("delta", self.delta)
+@dataclass(frozen=True, kw_only=True)
+class Release(AskedRelease):
+    """Answers to all queries of a workload, and a synthetic table."""
+
+    epsilon: Annotated[Real, EPSILON] = field()
+    seed: Any = None
+
+    def plan(self, about: AboutTable | SealedTable) -> ReleasePlan:
+        """What is charged, drawn and promised, from what is public of the table."""
+        from winnow.answers.plan import planned
+
+        return planned(self, about)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedRelease(AskedRelease):
+    """A release that is to be planned, by its epsilon or by the error that is wanted."""
+
+    error: Annotated[
+        Real | None,
+        Option("The largest error that is wanted in the place of epsilon=, in rows.", "R", above=0),
+    ] = None
+
+    def plan(self, about: AboutTable | SealedTable) -> ReleasePlan:
+        """The plan at epsilon=, or at the least epsilon that brings the error."""
+        from winnow.answers.plan import planned_for
+
+        return planned_for(self, about)

@@ -10,20 +10,17 @@ from winnow.answers.linear import LinearPlan, plan_explicit, plan_queries, plan_
 from winnow.answers.model import MOST_WEIGHED
 from winnow.answers.mwem import predict_adaptive, predict_mwem
 from winnow.answers.prediction import Prediction
-from winnow.answers.request import AnswersRequest
 from winnow.answers.tables import TablesPlan, plan_tables
-from winnow.core.checks import one_of
+from winnow.answers.terms import ReleaseTerms
+from winnow.core.options import AUTO
 from winnow.errors import ParameterError
-
-METHODS = ("auto", "tables", "toeplitz", "explicit", "adaptive", "mwem", "graphical")
-"""The words that a user may write."""
 
 
 @dataclass(frozen=True, eq=False)
 class MethodChoice:
     """Which method is taken, and what was predicted of each; nothing depends on data."""
 
-    request: AnswersRequest
+    request: ReleaseTerms
     method: str
     predictions: tuple[Prediction, ...]
     """Of each method that can run, the one that is taken first."""
@@ -55,9 +52,36 @@ class MethodChoice:
         )
 
 
-def choose(request: AnswersRequest, method: str = "auto") -> MethodChoice:
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """What is predicted of every method for a release."""
+
+    found: tuple[Prediction, ...]
+    refused: tuple[tuple[str, str], ...]
+    plain: Prediction
+    tables: TablesPlan
+    linear: Mapping[str, LinearPlan]
+
+    def first(self, taken: str) -> tuple[Prediction, ...]:
+        """The one that is taken, then the others from the least error on."""
+        return tuple(sorted(self.found, key=lambda each: (each.method != taken, each.score)))
+
+
+def choose(request: ReleaseTerms, method: str = AUTO) -> MethodChoice:
     """The method to take: the one asked for, or the one with the least predicted error."""
-    one_of(METHODS, method=method)
+    made = compare(request, method)
+    wide = request.schema.cells > MOST_WEIGHED
+    taken = method if method != AUTO else _best(made.found, made.plain, made.refused, wide=wide)
+    reasons = dict(made.refused)
+    if taken in reasons:
+        raise ParameterError(f"method={taken!r} cannot run: {reasons[taken]}")
+    return MethodChoice(
+        request, taken, made.first(taken), made.plain, made.refused, made.tables, made.linear
+    )
+
+
+def compare(request: ReleaseTerms, method: str = AUTO) -> Compared:
+    """What is predicted of every method; ``method`` is the one that was asked for."""
     found: list[Prediction] = []
     refused: list[tuple[str, str]] = []
     each_query = plan_queries(request)
@@ -79,13 +103,7 @@ def choose(request: AnswersRequest, method: str = "auto") -> MethodChoice:
         else:
             refused.append((word, made))
     plain = tables.plain.capped(request.total)
-    wide = request.schema.cells > MOST_WEIGHED
-    taken = method if method != "auto" else _best(found, plain, refused, wide=wide)
-    reasons = dict(refused)
-    if taken in reasons:
-        raise ParameterError(f"method={taken!r} cannot run: {reasons[taken]}")
-    ordered = sorted(found, key=lambda each: (each.method != taken, each.score))
-    return MethodChoice(request, taken, tuple(ordered), plain, tuple(refused), tables, linear)
+    return Compared(tuple(found), tuple(refused), plain, tables, linear)
 
 
 _RISING = 1.05

@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.answers.linear import MOST_FITTED, LinearPlan
-from winnow.answers.maxent import fit, fit_cells, monotone
 from winnow.answers.model import MOST_WEIGHED, can_hold, model_of
-from winnow.answers.observed import ObservedTables
 from winnow.answers.prediction import EXACT, THUMB, Prediction
 from winnow.answers.queries import cells_of, spoken_columns, squared_norms
-from winnow.answers.request import AnswersRequest
+from winnow.answers.rising import monotone
+from winnow.answers.terms import ReleaseTerms
 from winnow.answers.value import AnsweredSynthetic, AnswerErrors
 from winnow.core.checks import exact
 from winnow.core.key import Key
@@ -24,9 +23,11 @@ from winnow.core.process import parse_memory
 from winnow.core.schema import cells_text
 from winnow.core.workloads.forms import CodeRanges, WholeTable
 from winnow.errors import ParameterError
+from winnow.fit.tables import FitQuality, together
 from winnow.privacy import Guarantee
 from winnow.read.crossing import SealedTable
 from winnow.release.factors import Factor
+from winnow.release.model_distance import with_distance
 from winnow.tables.choice import TableSetting
 from winnow.tables.errors import Errors, Spread, predicted
 from winnow.tables.estimates import Layer, layer_of
@@ -36,6 +37,7 @@ from winnow.tables.parts import TablePart
 from winnow.tables.result import ReleasedTables
 from winnow.tables.settings import TableRequest, TablesSettings, tables_settings
 from winnow.tables.split import components
+from winnow.tables.white import fit_layer
 from winnow.wide.at_once import AtOnce, fit_at_once
 from winnow.wide.synthetic import RESTS_ON
 
@@ -73,7 +75,7 @@ class TablesPlan:
         return self.settings.guarantee
 
 
-def plan_tables(request: AnswersRequest, each_query: LinearPlan | None) -> TablesPlan:
+def plan_tables(request: ReleaseTerms, each_query: LinearPlan | None) -> TablesPlan:
     """The tables to measure, from public numbers only; ``each_query``: noise on each, if possible.
 
     Plain noise is the better one of what is possible.
@@ -101,7 +103,7 @@ def plan_tables(request: AnswersRequest, each_query: LinearPlan | None) -> Table
     return TablesPlan(plain, settings, True, found)
 
 
-def _plan_parts(request: AnswersRequest, by_query: Prediction) -> TablesPlan:
+def _plan_parts(request: ReleaseTerms, by_query: Prediction) -> TablesPlan:
     forms = [part.form for part in request.workload.parts]
     sets = [form.columns if isinstance(form, WholeTable) else (form.column,) for form in forms]  # type: ignore[union-attr]
     joined = components(sets)
@@ -145,7 +147,7 @@ def _after_fit(found: Prediction, settings: TablesSettings, rows: int) -> Predic
     return replace(found, mean=mean, kind=THUMB, note="the largest error by exact formula")
 
 
-def _table_request(request: AnswersRequest, by: object) -> TableRequest:
+def _table_request(request: ReleaseTerms, by: object) -> TableRequest:
     accountant = request.accountant if request.accountant in ("pure", "zcdp") else "best"
     return TableRequest(
         schema=request.schema,
@@ -164,19 +166,19 @@ def _prediction(method: str, errors: Errors, seconds: float) -> Prediction:
     return Prediction(method, errors.largest, errors.mean, errors.rms, seconds, EXACT)
 
 
-def _noise_on_queries(request: AnswersRequest) -> Prediction:
+def _noise_on_queries(request: ReleaseTerms) -> Prediction:
     """Every query with its own noise: one person moves each of m by at most L."""
     people, queries = request.rows_per_person, request.workload.size
     return _noise(request, PLAIN_QUERIES, people * queries, people**2 * queries)
 
 
-def _noise_on_cells(request: AnswersRequest) -> Prediction:
+def _noise_on_cells(request: ReleaseTerms) -> Prediction:
     """Every cell of every table with the same noise: one row is in one cell of each."""
     people, moved = request.rows_per_person, request.relation.people * len(request.workload.parts)
     return _noise(request, PLAIN_CELLS, people * moved, people**2 * moved)
 
 
-def _noise(request: AnswersRequest, method: str, total: int, squared: int) -> Prediction:
+def _noise(request: ReleaseTerms, method: str, total: int, squared: int) -> Prediction:
     """The better of Laplace and Gaussian noise, when one person moves all answers by so much."""
     deviations = [math.sqrt(2) * total / float(request.epsilon)]
     law = "laplace"
@@ -192,14 +194,14 @@ def _noise(request: AnswersRequest, method: str, total: int, squared: int) -> Pr
     return _prediction(method, predicted([spread], law), 0.1)
 
 
-def _seconds(request: AnswersRequest, joined: Sequence[Columns]) -> float:
+def _seconds(request: ReleaseTerms, joined: Sequence[Columns]) -> float:
     cells = sum(cells_of(request.schema, columns) for columns in joined)
     tables = len(request.workload.parts)
     return 0.3 + 200 * (2e-4 * tables + 2e-8 * cells * math.sqrt(tables))
 
 
 def measure_tables(
-    plan: TablesPlan, request: AnswersRequest, table: SealedTable, key: Key
+    plan: TablesPlan, request: ReleaseTerms, table: SealedTable, key: Key
 ) -> AnsweredSynthetic:
     """Measure the tables, and make answers and a distribution of them."""
     settings = plan.settings
@@ -209,9 +211,10 @@ def measure_tables(
     rows = max(1, round(float(layer.details[()])))
     tables = ReleasedTables(settings.parts, (layer,), plan.mechanism.law)
     if plan.model is None:
-        factors = fitted_factors(layer, request, rows)
+        factors, quality = fitted_factors(layer, request, rows)
     else:
-        factors = fit_at_once(plan.model, layer).factors
+        wide = fit_at_once(plan.model, layer)
+        factors, quality = wide.factors, wide.fit
     estimates, errors = _answers(plan, request, tables, rows)
     value = AnsweredSynthetic(
         request.schema,
@@ -223,6 +226,7 @@ def measure_tables(
         estimates=estimates,
         standard_errors=errors,
         tables=tables,
+        fit=quality,
     )
     rising = np.concatenate([np.full(p.size, is_rising(layer, p)) for p in settings.parts])
     rising = rising if not plan.whole else np.zeros(len(estimates), np.bool_)
@@ -232,7 +236,7 @@ def measure_tables(
 def measure_linear(
     plan: LinearPlan,
     plain: Prediction,
-    request: AnswersRequest,
+    request: ReleaseTerms,
     table: SealedTable,
     key: Key,
 ) -> AnsweredSynthetic:
@@ -242,7 +246,7 @@ def measure_linear(
     rows = request.total or max(1, round(solution.total(numbers)))
     columns, shape = solution.columns, request.schema.shape
     sizes = tuple(shape[c] for c in columns)
-    weights = solution.distribution(numbers, plan.deviation, rows)
+    weights, quality = solution.distribution(numbers, plan.deviation, rows)
     rising = np.full(workload.size, solution.rising)
     value = AnsweredSynthetic(
         request.schema,
@@ -252,6 +256,7 @@ def measure_linear(
         method=plan.prediction.method,
         estimates=solution.answers(numbers, request.total) / rows,
         standard_errors=plan.deviation * solution.deviations / rows,
+        fit=quality,
     )
     return with_errors(value, plan.prediction, plain, plan.mechanism.law, rising)
 
@@ -279,11 +284,12 @@ def with_errors(
     found = replace(value, reach=np.where(rising, np.inf, reach))
     distances = np.where(rising, 0.0, found.distances)
     largest = prediction.largest / value.total
-    return replace(found, errors=AnswerErrors(value.standard_errors, distances, largest, law))
+    known = replace(found, errors=AnswerErrors(value.standard_errors, distances, largest, law))
+    return with_distance(known, known.standard_errors)
 
 
 def _answers(
-    plan: TablesPlan, request: AnswersRequest, tables: ReleasedTables, rows: int
+    plan: TablesPlan, request: ReleaseTerms, tables: ReleasedTables, rows: int
 ) -> tuple[Floats, Floats]:
     """Estimates and standard errors, as fractions."""
     settings, workload = plan.settings, request.workload
@@ -307,33 +313,27 @@ def _spread_over(cells: Floats, columns: Columns, shape: tuple[int, ...]) -> Flo
     return np.ascontiguousarray(np.broadcast_to(cells.reshape(sizes) / rest, shape))
 
 
-def fitted_factors(layer: Layer, request: AnswersRequest, rows: int) -> tuple[Factor, ...]:
-    """A distribution for each group of columns that tables join; others are uniform."""
+def fitted_factors(
+    layer: Layer, request: ReleaseTerms, rows: int
+) -> tuple[tuple[Factor, ...], FitQuality | None]:
+    """A distribution for each group of columns that tables join, and how well it fits.
+
+    Columns that no table has are uniform.
+    """
     shape = request.schema.shape
     joined = components(part.columns for part in layer.geometry.parts)
-    factors = []
+    factors, qualities = [], []
     for columns in joined:
         sizes = tuple(shape[c] for c in columns)
         alone = TablePart(request.schema, columns)
         if is_rising(layer, alone):
             weights = monotone(np.cumsum(layer.cells(alone)), rows)
-        elif (place := _only_part(layer, columns)) is not None:
-            deviation = float(layer.deviation(place).mean()) / rows
-            weights = fit_cells(layer.cells(alone) / rows, deviation)
         else:
-            weights = fit(ObservedTables(layer, columns, sizes, rows)).weights
+            fitted, _ = fit_layer(layer, request.schema, columns, rows)
+            weights = fitted.model.marginal(range(len(columns))).reshape(-1)
+            qualities.append(fitted.quality)
         factors.append(Factor(columns, sizes, weights))
-    return (*factors, *uniform_factors(shape, joined))
-
-
-def _only_part(layer: Layer, columns: Columns) -> int | None:
-    """The place of the one table that speaks of these columns, all of them, with noise on cells."""
-    parts = layer.geometry.parts
-    own = [i for i, part in enumerate(parts) if set(part.columns) & set(columns)]
-    (first, *rest) = own
-    if rest or parts[first].starts is not None or set(parts[first].columns) != set(columns):
-        return None
-    return first if float(layer.deviation(first).min()) > 0.0 else None
+    return (*factors, *uniform_factors(shape, joined)), together(qualities)
 
 
 def is_rising(layer: Layer, part: TablePart) -> bool:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from winnow.ask.crossing import WIDE_SUM
 from winnow.core.borders import Border, Same
 from winnow.core.bounded import FEW_NOISES
 from winnow.core.noisy_top.filter import FEW_KEYS, FEW_LEFT
 from winnow.core.noisy_top.ranking import FEW_VALUES
+from winnow.core.noisy_top.support_classes import NEAR_ZERO
 from winnow.core.workloads.part import EXACT_FLOAT
 from winnow.inner_product.crossing import SCAN_FROM
-from winnow.interactive.crossing import WIDE_SUM
 from winnow.itemsets.kernels import borders as mining
 from winnow.learn.kernels.rule_counts import MANY_ROWS
 from winnow.read.crossing import WIDE_KEYS
@@ -52,6 +53,7 @@ BORDERS: dict[str, tuple[Border, ...]] = {
     "winnow.core.noisy_top.filter": (FEW_LEFT, FEW_KEYS),
     "winnow.core.bounded": (FEW_NOISES,),
     "winnow.core.noisy_top.ranking": (FEW_VALUES,),
+    "winnow.core.noisy_top.support_classes": (NEAR_ZERO,),
     "winnow.select.margin_counts": (WIDE_GAPS,),
     "winnow.select.margin_search": (ONE_BY_ONE,),
     "winnow.topk.mechanisms.gaussian_counts": (AT_ONCE,),
@@ -63,13 +65,14 @@ BORDERS: dict[str, tuple[Border, ...]] = {
         mining.KEPT_BYTES,
         mining.DENSE,
         mining.LISTED,
+        mining.AHEAD,
         mining.FEW_ITEMS,
         mining.MOST_ITEMS,
         mining.NARROW,
     ),
     "winnow.inner_product.crossing": (SCAN_FROM,),
     "winnow.release.kernels.clocked_sampler": (LAZY_START, FOLLOW),
-    "winnow.interactive.crossing": (WIDE_SUM,),
+    "winnow.ask.crossing": (WIDE_SUM,),
     "winnow.learn.kernels.rule_counts": (MANY_ROWS,),
 }
 """All of them, by the module that declares them."""
@@ -115,10 +118,11 @@ CHOICES: tuple[PrivateChoice, ...] = (
     ),
     PrivateChoice(
         "winnow.select.margin_search",
-        "how far below the top the search goes",
-        "counts listed as far as it goes, or all",
+        "how many candidates have a count at which a test would pass",
+        "counts listed as far as a test asks, or all",
         "value",
-        "a test that passes with the least margin left passes with the true one",
+        "each test fails at a bound above its margin, or has its exact outcome: a function of the "
+        "tape; far ranks have their law whatever the bounds",
     ),
     PrivateChoice(
         "winnow.select.crossing",

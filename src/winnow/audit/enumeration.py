@@ -14,6 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.ask.mechanism import WeightsRounds
 from winnow.audit.cases import (
     Case,
     all_cases,
@@ -24,7 +25,6 @@ from winnow.audit.neighbours import Boxes, Integers
 from winnow.audit.probabilities import Model, hockey_stick
 from winnow.audit.result import AuditResult
 from winnow.core.relation import Relation
-from winnow.interactive.mechanism import MultiplicativeWeights
 from winnow.privacy import BoundedRange, rows, zcdp_cost
 from winnow.select.audit.ranked import on_unknown_universes
 
@@ -84,7 +84,7 @@ def every_row_is_enumerated() -> AuditResult:
                 *selections(),
                 *on_private_labels(),
                 *on_unknown_universes(),
-                MultiplicativeWeights(1, 1, 12),  # enumerated in ``interactive.audit.claims``
+                WeightsRounds(1, 1, 12),  # enumerated in ``ask.audit.claims``
             )
         )
     }

@@ -12,6 +12,12 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from itertools import chain
 
 from winnow.answers.audit import linear_enumerated, linear_faithful, linear_twins
+from winnow.ask.audit.claims import (
+    ask_enumerated,
+    ask_faithful,
+    ask_sampled,
+    ask_twins,
+)
 from winnow.audit.accounting import accounted
 from winnow.audit.closed_plans import costs_dominate_divergences
 from winnow.audit.enumeration import enumerated
@@ -23,12 +29,6 @@ from winnow.audit.replay.coverage import nothing_is_left_out, replays
 from winnow.audit.result import KINDS, AuditResult
 from winnow.audit.sampling import sampled
 from winnow.audit.twins import caught
-from winnow.interactive.audit.claims import (
-    interactive_enumerated,
-    interactive_faithful,
-    interactive_sampled,
-    interactive_twins,
-)
 from winnow.itemsets.audit.claims import (
     baskets_enumerated,
     baskets_faithful,
@@ -150,11 +150,11 @@ def _wide(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from marginal_rounds_twins(quick=quick, seed=seed)
 
 
-def _interactive(quick: bool, seed: int) -> Iterator[AuditResult]:
-    yield from interactive_enumerated(quick=quick)
-    yield from interactive_sampled(quick=quick, seed=seed)
-    yield from interactive_faithful(quick=quick, seed=seed)
-    yield from interactive_twins(quick=quick, seed=seed)
+def _ask(quick: bool, seed: int) -> Iterator[AuditResult]:
+    yield from ask_enumerated(quick=quick)
+    yield from ask_sampled(quick=quick, seed=seed)
+    yield from ask_faithful(quick=quick, seed=seed)
+    yield from ask_twins(quick=quick, seed=seed)
 
 
 def _lp(quick: bool, seed: int) -> Iterator[AuditResult]:
@@ -190,7 +190,7 @@ GROUPS: tuple[Callable[[bool, int], Iterator[AuditResult]], ...] = (
     _release,
     _tables,
     _wide,
-    _interactive,
+    _ask,
     _lp,
     _accounting,
     _verbs_replayed,

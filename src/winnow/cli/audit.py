@@ -77,15 +77,14 @@ def _processes() -> int:
 
 def _run(*, quick: bool) -> list[AuditResult]:
     """The audits, with a display on stderr of which are done."""
-    from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     from winnow.audit import run_audits
-    from winnow.cli.printing import visible
+    from winnow.cli.printing import aside, visible
 
     columns = (SpinnerColumn(), TextColumn("{task.completed} audits done"), TimeElapsedColumn())
     last = TextColumn("{task.description}", markup=False)
-    with Progress(*columns, last, console=Console(stderr=True), transient=True) as display:
+    with Progress(*columns, last, console=aside(), transient=True) as display:
         task = display.add_task("")
 
         def done(claim: str) -> None:

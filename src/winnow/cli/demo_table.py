@@ -6,13 +6,17 @@ import json
 from pathlib import Path
 from typing import Any
 
+from winnow.answers.request import Release
 from winnow.cli.printing import console, grid
+from winnow.core.request import Run
 from winnow.core.saving import write_whole
 from winnow.core.tape import Tape
+from winnow.core.workloads.tables import marginals
 from winnow.errors import ExtraMissing
 from winnow.privacy import Budget
-from winnow.release.cli.run import ReleaseOrder, report_of
-from winnow.release.cli.view import running, show_plan, show_result
+from winnow.read.table import read_table
+from winnow.release.cli.run import report_of
+from winnow.release.cli.view import RoundsBar, show_plan, show_result
 
 PEOPLE = 4_000
 SCHEMA: dict[str, Any] = {
@@ -21,7 +25,6 @@ SCHEMA: dict[str, Any] = {
     "garden": {"values": ["none", "balcony", "garden"]},
     "feeder": {"values": ["yes", "no"]},
 }
-WORKLOAD = "marginals:2"
 EPSILON = 1.0
 DELTA = 1e-6
 _TABLE_SEED = 13  # the table of made-up people is the same in every run
@@ -47,20 +50,19 @@ def synthetic_table(folder: Path, budget: Budget, seed: int | None) -> None:
         f"{PEOPLE:,} made-up people say how they live and whether they feed birds. The schema of "
         "the table is public, its rows are not. All tables of two columns are wanted:"
     )
-    order = ReleaseOrder(
-        table=str(folder / "people.csv"),
+    bar = RoundsBar()
+    table = read_table(
+        folder / "people.csv",
         schema=folder / "schema.json",
-        workload=WORKLOAD,
-        epsilon=EPSILON,
-        delta=DELTA,
-        seed=seed,
+        salt=None if seed is None else f"seed {seed}",
     )
-    request = order.request(budget)
-    table = order.read(request)
-    planned = order.plan(request, table)
-    show_plan(planned)
-    with running(planned) as progress:
-        released = order.run(request, table, budget, progress)
+    asked = Release(
+        marginals(2), epsilon=EPSILON, delta=DELTA, budget=budget, run=Run(progress=bar)
+    )
+    plan = asked.plan(table)
+    show_plan(plan)
+    with bar.over(plan):
+        released = plan.run(table, budget=budget, seed=seed)
     target = folder / "synthetic.csv"
     released.value.save(target, seed=seed)
     show_result(released, [("synthetic table", target)], with_measurements=False)

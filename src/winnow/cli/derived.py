@@ -17,7 +17,7 @@ import typer
 
 from winnow.core.options import Field, Methods, Option, options
 from winnow.errors import ParameterError
-from winnow.foreign import instead
+from winnow.foreign import instead, shown
 
 T = TypeVar("T")
 _NAMED = re.compile(r"\b([a-z_]+)=(?=[\s,.;:)]|$)")
@@ -61,9 +61,9 @@ def parameters(record: type[Any]) -> Iterator[Parameter]:
         for own, takers in of_methods(field.option):
             assert isinstance(own.option, Option)
             text = f"For {' and '.join(takers)}: {own.option.help[:1].lower()}{own.option.help[1:]}"
-            text += f" One of: {', '.join(own.words)}." if own.words else ""
-            shown = Option("", own.option.metavar, flag=own.option.flag, panel=field.option.panel)
-            yield _parameter(own, spelled(text, flags), shown, maybe=True)
+            text += f" One of: {', '.join(own.words)}." if own.words and not own.or_word else ""
+            about = Option("", own.option.metavar, flag=own.option.flag, panel=field.option.panel)
+            yield _parameter(own, spelled(text, flags), about, maybe=True)
 
 
 def typed(record: type[T], given: dict[str, Any]) -> Typed[T]:
@@ -84,19 +84,32 @@ def typed(record: type[T], given: dict[str, Any]) -> Typed[T]:
 
 
 def _value(field: Field, text: Any) -> Any:
-    """What was typed, as the record takes it: LOW,HIGH is a pair of numbers."""
-    if not field.pair or text is None:
+    """What was typed, as the record takes it: a number where it is not one of its words."""
+    if text is None or text in field.words:
         return text
-    single = float in field.kinds
-    wanted = "a number or two such as 0.25,1" if single else "two numbers such as 0,1"
-    refusal = ParameterError(f"{flag_of(field)} {text!r} is not {wanted}")
+    if field.pair:
+        return number_or_pair(flag_of(field), text, single=field.single)
+    if not field.or_word:
+        return text
+    words = " or ".join(field.words)
+    with instead(
+        ParameterError(f"{flag_of(field)} {shown(text)} is no number; give one, or {words}"),
+        ValueError,
+    ):
+        return field.simple(text)
+
+
+def number_or_pair(flag: str, text: str, *, single: bool = True) -> float | tuple[float, float]:
+    """Two numbers with a comma between them; or one, where ``single`` allows it."""
+    wanted = "neither a number nor two such as 0.25,1" if single else "not two numbers such as 0,1"
+    refusal = ParameterError(f"{flag} {text!r} is {wanted}")
     with instead(refusal, ValueError):
-        numbers = tuple(float(part) for part in text.split(","))
+        numbers = [float(part) for part in text.split(",")]
     if len(numbers) == 1 and single:
         return numbers[0]
     if len(numbers) != 2:
         raise refusal
-    return numbers
+    return numbers[0], numbers[1]
 
 
 def offered(record: type[Any]) -> list[Field]:
@@ -138,16 +151,16 @@ def spelled(help: str, flags: dict[str, str]) -> str:
 def _parameter(
     field: Field, help: str, about: Option, maybe: bool = False, needed: bool = False
 ) -> Parameter:
-    kind = str if field.simple == list[str] else field.simple
+    kind = str if field.simple == list[str] or field.or_word else field.simple
     default = None if maybe or field.default == () else field.default
-    if field.needed or needed:
+    if not maybe and (field.needed or needed):
         default = Parameter.empty
-    shown = typer.Option(
+    typed_as = typer.Option(
         flag_of(field),
         metavar=about.metavar or None,
         help=help,
         rich_help_panel=about.panel or None,
         show_default=default not in (None, False, Parameter.empty),
     )
-    annotation = Annotated[kind | None if default is None else kind, shown]  # type: ignore[valid-type]
+    annotation = Annotated[kind | None if default is None else kind, typed_as]  # type: ignore[valid-type]
     return Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

@@ -10,6 +10,7 @@ import typer
 
 from winnow.cli.options import JsonOption, RelationOption
 from winnow.cli.reporting import report, reported
+from winnow.cli.settings import elsewhere
 from winnow.core.relation import Relation
 from winnow.core.unit import counted
 
@@ -59,7 +60,9 @@ def opened(place: str, key: Path | None, *, create: bool = False) -> Ledger:
 
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        ledger = Ledger.open(typed(place), key_file=key, create=create)
+        # Nobody else reads what stands in the environment or in a private file.
+        address = place if "ledger" in elsewhere.get() else typed(place)
+        ledger = Ledger.open(address, key_file=key, create=create)
     for each in said:
         report(f"note: {each.message}")
     return ledger

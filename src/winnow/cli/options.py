@@ -8,14 +8,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from winnow.cli.derived import number_or_pair
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
-from winnow.foreign import instead
 from winnow.mechanisms import words
+
+if TYPE_CHECKING:
+    from winnow.core.schema import Schema
 
 
 def choices(name: str, verb: str, *first: str) -> type[StrEnum]:
@@ -176,7 +179,6 @@ PersonOption = Annotated[
         "COLUMN",
         "The column that says whose row it is.",
         TABLE,
-        also="--person",
     ),
 ]
 OneRowOption = Annotated[
@@ -187,6 +189,14 @@ OneRowOption = Annotated[
         rich_help_panel=TABLE,
     ),
 ]
+
+
+def some_of(schema: Schema, columns: str | None, *also: str) -> Schema:
+    """The schema of the columns that ``--columns`` names, and of those needed besides."""
+    if columns is None:
+        return schema
+    named = [name.strip() for name in columns.split(",")]
+    return schema.subset([*named, *(name for name in also if name not in named)])
 
 
 def check_unit_said(column: str | None, one_each: bool, option: str, what: str = "row") -> None:
@@ -286,12 +296,4 @@ def plot_of(what: str) -> Any:
 
 def sensitivity_of(said: str) -> float | tuple[float, float]:
     """One number, or two: how far adding a person lowers and raises a score."""
-    refusal = ParameterError(
-        f"--sensitivity {said!r} is neither a number nor two such as 0.25,1; give DOWN,UP"
-    )
-    numbers: list[float] = []
-    with instead(refusal, ValueError):
-        numbers = [float(part) for part in said.split(",")]
-    if len(numbers) not in (1, 2):
-        raise refusal
-    return numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
+    return number_or_pair("--sensitivity", said)

@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from winnow.cli.reporting import manner
+
 if TYPE_CHECKING:
     from winnow.core.released import Released
 
@@ -22,12 +24,18 @@ def console() -> Console:
     return Console(highlight=False)
 
 
+def aside() -> Console:
+    """The standard error, for what shows that something goes on; quiet where that is asked for."""
+    how = manner.get()
+    return Console(stderr=True, quiet=how.quiet or how.log)
+
+
 def working(what: str) -> AbstractContextManager[object]:
     """A spinner and a clock on stderr while something takes a while; only on a terminal."""
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    display = Progress(*columns, console=Console(stderr=True), transient=True)
+    display = Progress(*columns, console=aside(), transient=True)
     display.add_task(visible(what), total=None)
     return display
 
@@ -43,7 +51,7 @@ def counting(what: str) -> Iterator[Callable[[int, int], None]]:
         BarColumn(),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as display:
+    with Progress(*columns, console=aside(), transient=True) as display:
         task = display.add_task(visible(what), total=None)
         yield lambda done, parts: display.update(task, completed=done, total=parts)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,11 +13,15 @@ from winnow.core.relation import Relation
 from winnow.errors import ParameterError
 
 if TYPE_CHECKING:
+    from winnow.core.tape import WrittenKey
     from winnow.privacy import Budget
     from winnow.read.crossing import SealedTable
 
 
 _RECORD = "Record"
+
+key_of_request: ContextVar[WrittenKey | None] = ContextVar("key_of_request", default=None)
+"""The written key of the request that runs; see ``winnow.cli.retrying``."""
 
 LedgerOption = Annotated[
     str | None,
@@ -40,6 +45,16 @@ AnalystOption = Annotated[
     str,
     option("--analyst", "NAME", "Who asks, for the record and for shares.", _RECORD),
 ]
+RequestKeyOption = Annotated[
+    str | None,
+    option(
+        "--request-key",
+        "KEY",
+        "A name for this release, such as its date: run again under the same key, it is charged "
+        "once and is the same release.",
+        _RECORD,
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -50,6 +65,7 @@ class Record:
     dataset: DatasetOption = None
     ledger_key: LedgerKeyOption = None
     analyst: AnalystOption = ""
+    request_key: RequestKeyOption = None
 
     def account(self, asked: Relation | None, usual: Relation) -> tuple[Relation, Budget | None]:
         """The neighbours of a release, and its budget.
@@ -68,8 +84,8 @@ class Record:
         if self.ledger is None:
             if self != UNRECORDED:
                 raise ParameterError(
-                    "--dataset, --ledger-key and --analyst belong to a ledger; name it with "
-                    "--ledger"
+                    "--dataset, --ledger-key, --analyst and --request-key belong to a ledger; name "
+                    "it with --ledger"
                 )
             return None
         if self.dataset is None:
@@ -86,7 +102,13 @@ class Record:
                 f"the dataset {self.dataset!r} is recorded under {cap.relation}, and this release "
                 f"is under {relation}; give --relation {cap.relation}"
             )
-        return RecordedBudget(opened, self.dataset, analyst=self.analyst)
+        return RecordedBudget(
+            opened,
+            self.dataset,
+            analyst=self.analyst,
+            request=self.request_key or "",
+            written=None if self.request_key is None else key_of_request.get(),
+        )
 
 
 UNRECORDED = Record()

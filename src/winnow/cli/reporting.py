@@ -15,6 +15,8 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import dataclass
+from json import dumps
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +29,25 @@ if TYPE_CHECKING:
     from winnow.core.released import Released
 
 INTERRUPTED = "interrupted; nothing further was released"
+INTERRUPT = 130
+"""The exit code of what was interrupted."""
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How the command that runs speaks."""
+
+    json: bool = False
+    """Errors are JSON, too."""
+    quiet: bool = False
+    """No notes and nothing that shows that something goes on."""
+    log: bool = False
+    """The standard error is a log of JSON: nothing else goes there."""
+
+
+PLAIN = Manner()
+manner: ContextVar[Manner] = ContextVar("manner", default=PLAIN)
+"""How the command that runs speaks."""
 
 
 @contextmanager
@@ -41,25 +62,43 @@ def reported() -> Iterator[None]:
     except (typer.Exit, typer.Abort, BrokenPipeError):
         raise
     except WinnowError as error:
-        report(f"error: {as_typed(str(error))}")
-        code = error.exit_code
+        code = failed(type(error).__name__, as_typed(str(error)), error.exit_code)
     except KeyboardInterrupt:
-        report(INTERRUPTED)
-        code = 130
+        code = failed("Interrupted", INTERRUPTED, INTERRUPT)
     except OSError as error:
-        report(f"error: the output could not be written: {reason(error)}")
+        message = f"the output could not be written: {reason(error)}; make room, or write elsewhere"
+        code = failed("OutputError", message, 2)
         _give_up_stdout()
-        code = 2
     except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
-        report(
-            f"error: unexpected {type(error).__name__} at {place.filename}:{place.lineno}; "
-            "this is a mistake in winnow, please report it"
+        code = failed(
+            "Unexpected",
+            f"unexpected {type(error).__name__} at {place.filename}:{place.lineno}; "
+            "this is a mistake in winnow, please report it",
+            1,
         )
-        code = 1
     else:
         return
     raise typer.Exit(code)
+
+
+def failed(kind: str, message: str, code: int) -> int:
+    """Say what went wrong, as text or as JSON on one line of stderr; the exit code.
+
+    Messages of Winnow end with how to mend it, after the last semicolon.
+    """
+    mend = message.rpartition("; ")[2] if "; " in message and code != INTERRUPT else ""
+    fault = {"kind": kind, "message": message, "mend": mend, "exit_code": code}
+    how = manner.get()
+    if how.log:
+        from winnow.core.logs import tell
+
+        tell("failed", lambda: fault, level=40)
+    elif how.json:
+        typer.echo(dumps({"error": fault}), err=True)
+    else:
+        report(message if code == INTERRUPT else f"error: {message}")
+    return code
 
 
 _WORD = re.compile(
@@ -79,6 +118,9 @@ options_of_command: ContextVar[Mapping[str, str]] = ContextVar(
     "options_of_command", default=MappingProxyType({})
 )
 """The options of the command that runs, by the names of its parameters."""
+
+words_of_command: ContextVar[str] = ContextVar("words_of_command", default="")
+"""The command that runs, as it is typed: plan select."""
 
 
 def as_typed(message: str) -> str:
@@ -130,7 +172,16 @@ def saved_then_shown(
 
 
 def report(message: str) -> None:
-    """Show a message on stderr, on one line."""
+    """Show a message on stderr, on one line; a note is not shown where all is to be quiet."""
+    how = manner.get()
+    if how.log:
+        from winnow.core.logs import tell
+
+        note = message.startswith("note:")
+        tell("said", lambda: {"message": message}, level=20 if note else 30)
+        return
+    if how.quiet and message.startswith("note:"):
+        return
     from rich.console import Console
     from rich.text import Text
 

@@ -12,7 +12,7 @@ from winnow.cli.reporting import report, reported
 from winnow.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
-    from winnow.read.engines.files import DuckFiles
+    from winnow.read.engine import Engine
     from winnow.read.looking import ColumnCheck
 
 PRIVATE = "PRIVATE: exact numbers of the private data, for their owner's eyes. Do not publish them."
@@ -73,6 +73,7 @@ def draft(
     from winnow.cli.files import named_by, refuse_overwriting
     from winnow.core.saving import check_target
     from winnow.read import drafting
+    from winnow.read.engines.files import DuckFiles
     from winnow.read.looking import ALTERNATIVE, unsafe_declarations
 
     if out is not None:
@@ -80,9 +81,9 @@ def draft(
         refuse_overwriting(named_by(file), "--out", out)
         if out.exists():
             raise ParameterError(f"--out {out} exists already; choose another name, or remove it")
-    files = _files(file, text)
-    names = files.names()
-    said = header or text.names is not None or files.ending == ".parquet"
+    files, names = _source(file, text)
+    plain = isinstance(files, DuckFiles) and files.ending != ".parquet"
+    said = header or text.names is not None or not plain
     if not said and drafting.looks_like_data(names):
         raise DataError(
             "the first line looks like data, which would then stand in the schema; put the names "
@@ -90,6 +91,10 @@ def draft(
         )
     declared = {} if codebook is None else drafting.read_codebook(codebook, names)
     if unsafe_look:
+        if not isinstance(files, DuckFiles):
+            raise ParameterError(
+                "--unsafe-look is for files; save the table as one, or leave it out"
+            )
         report(
             "warning: --unsafe-look reads the private data without noise. What it proposes is "
             "marked as chosen by looking, in the schema and in every receipt; bounds and values "
@@ -150,8 +155,7 @@ def check(
     from winnow.read.looking import ColumnCheck, check_columns_of
 
     columns, problems = parsed_columns(read_declaration(schema))
-    files = _files(file, text)
-    names = files.names()
+    files, names = _source(file, text)
     absent = [column for column in columns if column.name not in names]
     present = [column for column in columns if column.name in names]
     checks = check_columns_of(files, present)
@@ -201,12 +205,20 @@ def _show(checks: list[ColumnCheck], problems: list[str]) -> None:
     )
 
 
-def _files(file: str, text: TextOptions) -> DuckFiles:
-    from winnow.read.engine import Source
+def _source(file: str, text: TextOptions) -> tuple[Engine, list[str]]:
+    """What reads a table, and the names of its columns."""
+    from winnow.read.databases import column_names, names_database, opened
+    from winnow.read.engine import TABLE, Source, refusing
     from winnow.read.engines.files import DuckFiles
+    from winnow.read.engines.registry import engine_for
     from winnow.read.looking import MEMORY
     from winnow.read.text_format import TextFormat
 
-    found = DuckFiles.of(Source(file, MEMORY, (), TextFormat.parse(**text.said())))
+    form = TextFormat.parse(**text.said())
+    if names_database(file):
+        source = opened(file).source
+        with refusing("the source cannot be read", TABLE):
+            return engine_for(source, MEMORY, (), form), column_names(source)
+    found = DuckFiles.of(Source(file, MEMORY, (), form))
     assert found is not None  # a path is always for this engine
-    return found
+    return found, found.names()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar
 
 from winnow.errors import ExtraMissing
 
@@ -88,6 +88,28 @@ class InNotebook(ABC):
 
     def _repr_html_(self) -> str:
         return self._card().html()
+
+
+class Listed(InNotebook):
+    """Something that is shown as names and what they mean."""
+
+    heading: ClassVar[str]
+
+    @abstractmethod
+    def lines(self) -> list[tuple[str, str]]:
+        """Names and what they mean, as rows of a table."""
+
+    def _card(self) -> Card:
+        return pairs_card(self.heading, self.lines())
+
+    def __str__(self) -> str:
+        return pairs_text(self.lines())
+
+
+def pairs_text(rows: Sequence[tuple[str, str]]) -> str:
+    """Names and what they mean, in two columns."""
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
 
 
 def pairs_card(title: str, rows: Sequence[tuple[str, str]]) -> Card:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import builtins
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from dataclasses import fields as dataclass_fields
 from functools import cache, cached_property, wraps
@@ -66,6 +66,10 @@ class Option:
     """Where it is offered besides Python."""
 
 
+EPSILON = Option("The privacy loss of this call in total.", "E", above=0)
+"""The option that every request has."""
+
+
 @dataclass(frozen=True)
 class Methods:
     """The option that chooses a method; a word means the method with its defaults."""
@@ -113,7 +117,14 @@ class Methods:
                 first = self.takers(name)[0] if self.takers(name) else ""
                 mend = f"choose it with method={first}" if made is None else f"{word} has none"
                 raise ParameterError(f"{name}={shown(value)} is for {takers}; {mend}")
-        return AUTO if made is None else made(**said)
+        if made is None:
+            return AUTO
+        for field in options(made):
+            if field.needed and field.name not in said:
+                raise ParameterError(
+                    f"{field.name} is missing; {word} needs it. {field.option.help}"
+                )
+        return made(**said)
 
 
 @dataclass(frozen=True)
@@ -146,16 +157,32 @@ class Field:
         """Whether it takes two numbers, which a line writes as LOW,HIGH."""
         return any(get_origin(kind) is tuple and ... not in get_args(kind) for kind in self.kinds)
 
+    @property
+    def single(self) -> bool:
+        """Whether it takes one number."""
+        return float in self.kinds
+
     @cached_property
     def simple(self) -> Any:
         """What it is on a line or in JSON: words, a plain type, or a list of texts."""
         if isinstance(self.option, Methods):
             return self.option.simple
-        if self.words:
+        if self.words and not self.or_word:
             return Literal[self.words]
         if self.pair:
             return str
         return next((plain for plain in (bool, float, int, str) if plain in self.kinds), list[str])
+
+    @property
+    def or_word(self) -> bool:
+        """Whether it takes a number or a word, such as a share or "auto"."""
+        literal = any(get_origin(kind) is Literal for kind in self.kinds)
+        return literal and any(plain in self.kinds for plain in (float, int))
+
+    @property
+    def several(self) -> bool:
+        """Whether Python may give a list of numbers, too."""
+        return any(get_origin(kind) is Sequence for kind in self.kinds)
 
     @property
     def needed(self) -> bool:
@@ -240,11 +267,15 @@ def _word(made: Any) -> str:
 
 
 def _check(field: Field, option: Option, value: Any) -> None:
-    if field.words:
+    if field.words and (isinstance(value, str) or not field.or_word):
         if value not in field.words:
+            number = "give a number, or" if field.or_word else "choose"
             raise ParameterError(
-                f"{field.name}={shown(value)} is unknown; choose one of: {', '.join(field.words)}"
+                f"{field.name}={shown(value)} is unknown; {number} one of: {', '.join(field.words)}"
             )
+        return
+    if field.pair:
+        _check_pair(field, value)
         return
     if field.simple is bool:
         if value not in (True, False) or not isinstance(value, bool):
@@ -255,6 +286,10 @@ def _check(field: Field, option: Option, value: Any) -> None:
     bounds = (option.least, option.above, option.most, option.below)
     if all(bound is None for bound in bounds):
         return
+    if isinstance(value, list | tuple) and field.several:
+        for each in value:
+            _check(field, option, each)
+        return
     number = _number(field, value)
     for wrong, text in (
         (option.least is not None and number < option.least, f"below {option.least}"),
@@ -264,6 +299,17 @@ def _check(field: Field, option: Option, value: Any) -> None:
     ):
         if wrong:
             raise ParameterError(f"{field.name}={value} is {text}; {_range(option)}")
+
+
+def _check_pair(field: Field, value: Any) -> None:
+    """Refuse what is not two finite numbers, or one where that is a choice."""
+    from winnow.core.checks import exact
+
+    two = isinstance(value, tuple | list) and len(value) == 2
+    if not two and not field.single:
+        raise ParameterError(f"{field.name}={shown(value)} is not a pair; give two numbers")
+    for number in value if two else (value,):
+        exact(field.name, number)
 
 
 def _number(field: Field, value: Any) -> Any:

@@ -13,6 +13,7 @@ from winnow.core.padding import Padding
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.unit import Unit
+from winnow.foreign import guarded
 from winnow.privacy import Budget, Event, Guarantee, Promise
 
 R = TypeVar("R", covariant=True)
@@ -92,6 +93,7 @@ class Plan(Generic[D, R]):
         viewed: Plan[D, S] = replace(itself, draw=lambda data, key: change(itself.draw(data, key)))
         return viewed
 
+    @guarded
     def run(
         self,
         data: D,

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from winnow._version import __version__
 from winnow.core.cut import CutAway
 from winnow.core.frames import Columns, Framed, list_columns
-from winnow.core.notebook import Card, InNotebook, columns_card, pairs_card
+from winnow.core.notebook import Card, InNotebook, columns_card, pairs_card, pairs_text
 from winnow.core.unit import Unit, about_counted
 from winnow.errors import ParameterError
 from winnow.privacy import Event, Guarantee, describe, from_json, to_json
@@ -178,5 +178,4 @@ class Released(InNotebook, Framed, Generic[T]):
         rows = [("value", str(self.value)), ("guarantee", str(self.guarantee))]
         rows += [] if self.cut is None else [("left out", str(self.cut))]
         rows += self.receipt.lines()
-        width = max(len(name) for name, _ in rows)
-        return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
+        return pairs_text(rows)

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from winnow.core.key import SPENT, Key
+from winnow.core.logs import tell
 from winnow.core.padding import SPARE, Padding
 from winnow.core.relation import Relation
 from winnow.core.released import Receipt, Released
-from winnow.core.tape import Randomness, Tape
+from winnow.core.tape import Randomness, Tape, WrittenKey
 from winnow.core.unit import Unit
-from winnow.errors import GrantError, RelationMismatch
-from winnow.privacy import Budget, Event, Grant, Promise, single_use_grant
+from winnow.errors import GrantError, ParameterError, RelationMismatch
+from winnow.privacy import Budget, Event, Grant, Promise, describe, single_use_grant
 from winnow.privacy.sizing import checked_budget
 
 if TYPE_CHECKING:
@@ -40,9 +41,9 @@ def run(
 
     ``padding`` is the clock of the call, where the result is to be held back.
     """
-    randomness = Randomness(seed)
+    randomness = _randomness(seed, budget)
     _check(plan, data)
-    grant = charge(plan.event, budget, data.unit)
+    grant = charge(plan.event, budget, data.unit, at_once=True)
     return _released(plan, data, grant, randomness.tape(), padding or Padding(None))
 
 
@@ -59,10 +60,16 @@ def open_run(
     randomness = Randomness(seed)
     grant = charge(plan.event, budget, unit)
     key, receipt = spend(plan.name, plan.promised, grant, randomness.tape())
+    tell("opened", lambda: _drawn(plan, key.tape))
     return key, replace(receipt, reason=plan.reason)
 
 
 def _check(plan: Plan[D, R], data: D) -> None:
+    if not isinstance(getattr(data, "relation", None), Relation):
+        raise ParameterError(
+            f"a {type(data).__name__} is not sealed; give sealed data of the kind that the plan "
+            "was made for"
+        )
     if data.relation is not plan.relation:
         raise RelationMismatch(
             f"the plan is for data under {plan.relation}, and these are under {data.relation}; "
@@ -80,17 +87,54 @@ def _released(plan: Plan[D, R], data: D, grant: Grant, tape: Tape, padding: Padd
         finally:
             key.end()
     receipt = replace(receipt, reason=plan.reason, held=padding.note)
+    tell("released", lambda: _drawn(plan, tape))
     return Released(value, plan.guarantee, receipt).about(data.unit)
 
 
-def charge(event: Event, budget: Budget | None, unit: Unit, **recorded: Any) -> Grant:
+def written_key(budget: Budget | None) -> WrittenKey | None:
+    """The key that a budget for one release brings for its noise."""
+    return None if budget is None else checked_budget(budget).written
+
+
+def _randomness(seed: int | None, budget: Budget | None) -> Randomness:
+    """Where noise comes from: of a charge with a written key, from that key."""
+    key = written_key(budget)
+    if key is None or isinstance(seed, WrittenKey):
+        return Randomness(seed)
+    if seed is not None:
+        raise ParameterError(
+            "seed= and a request that can be drawn again contradict: its noise comes from a secret "
+            "key; leave out seed="
+        )
+    return Randomness(key)
+
+
+def _drawn(plan: Plan[Any, Any], tape: Tape) -> dict[str, Any]:
+    """What a log is told of a draw."""
+    guarantee = str(plan.guarantee)
+    return {"mechanism": plan.name, "guarantee": guarantee, "randomness": tape.kind}
+
+
+def charge(
+    event: Event, budget: Budget | None, unit: Unit, *, at_once: bool = False, **recorded: Any
+) -> Grant:
     """The grant for an event about a unit, charged to the budget where there is one.
 
+    ``at_once`` says that one release is drawn for it at once, with the budget's written key where
+    it has one; a run that goes on after its charge is refused such a budget.
     ``recorded`` is what a recorded budget writes beside the charge: the session it belongs to.
     """
+    if not at_once and written_key(budget) is not None:
+        raise GrantError(
+            "a request is for one release, and this run goes on after its charge; charge it to a "
+            "budget without request="
+        )
     if budget is None:
-        return single_use_grant(event)
-    return checked_budget(budget).charge(event, unit=unit, **recorded)
+        grant = single_use_grant(event)
+    else:
+        grant = checked_budget(budget).charge(event, unit=unit, **recorded)
+    tell("charged", lambda: {"charge": describe(event), "unit": unit, "ledger": grant.record})
+    return grant
 
 
 def spend(mechanism: str, promised: Promise, grant: Grant, tape: Tape) -> tuple[Key, Receipt]:

@@ -7,15 +7,20 @@ import io
 import json
 import os
 from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
+from winnow.core.logs import tell
 from winnow.core.released import Released
 from winnow.core.replacing import beside, named, record_at, replace
 from winnow.errors import DataError, ExtraMissing, SavingError
 from winnow.foreign import instead, reason
 
 Rows = Sequence[Mapping[str, Any]]
+
+kept_files: ContextVar[dict[str, bytes] | None] = ContextVar("kept_files", default=None)
+"""Where somebody keeps what is written, to write it again: the content of each file."""
 
 FORMATS = (".csv", ".json", ".parquet")
 
@@ -93,6 +98,10 @@ def write_whole(path: Path, data: bytes) -> None:
         if (record := record_at(path)) is not None:
             raise SavingError(f"the file {path} is {record}, and stays; choose another file")
         replace(path, data)
+    kept = kept_files.get()
+    if kept is not None:
+        kept[str(path)] = data
+    tell("written", lambda: {"file": str(path)})
 
 
 def with_counted(columns: Mapping[str, Any], counted: str) -> dict[str, Any]:

@@ -30,6 +30,10 @@ class PublicFact(Enum):
         "A hash by which the owner's own ledger and journals know the same data again. It stays "
         "with the owner and is not part of any release."
     )
+    PUBLIC_MATRIX = (
+        "The matrix of a linear program whose right-hand sides alone are private: its owner says "
+        "so with ScalarSides."
+    )
     PUBLIC_TABLE = "Anything of a table that its owner declares public, such as a public test set."
     UNSAFE_TRUE_ANSWERS = (
         "The true answers that an owner asks for with --unsafe-show-private, on the owner's own "

@@ -47,7 +47,15 @@ def counted(number: int, what: str) -> str:
 
 
 def at_most(name: str, most: int | None, what: str) -> Unit:
-    """A unit of this name that has so many of something at most; None: not bounded."""
+    """A unit of this name that has so many of something at most; None: not bounded.
+
+    The name is that of a column of people; one that names another unit would be taken for it.
+    """
+    if name in (ROW.name, BASKET.name):
+        raise ParameterError(
+            f"the column of people is called {name!r}, which is the name of another privacy unit; "
+            "rename it"
+        )
     if most is None:
         return Unit(name)
     few = f"at most {counted(most, what)}"

@@ -19,7 +19,9 @@ from winnow.experiments.experiment import (
     since,
 )
 from winnow.experiments.sources import ADULT, adult
-from winnow.inner_product.boost import boost
+from winnow.inner_product.crossing import seal_examples
+from winnow.inner_product.methods import Indexed, Scan
+from winnow.inner_product.verb import boost
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -66,9 +68,10 @@ def measure(run: ExperimentRun) -> Findings:
             right, took = [], []
             for seed in range(run.pick(2, 5)):
                 start = clock()
+                examples = seal_examples(held[:, train], labels[train])
                 vote = boost(
-                    held[:, train], labels[train], epsilon=epsilon, delta=DELTA, rounds=ROUNDS,
-                    advantage=ADVANTAGE, index=index, seed=seed,
+                    examples, epsilon=epsilon, delta=DELTA, rounds=ROUNDS, advantage=ADVANTAGE,
+                    method=Scan() if index == "exact" else Indexed(index="flat"), seed=seed,
                 )  # fmt: skip
                 took.append(since(start))
                 right.append(float((vote.value.vote(held[:, test]) == labels[test]).mean()))

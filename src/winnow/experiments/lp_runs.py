@@ -1,6 +1,6 @@
 """Runs of FastMWEM's scalar-private solver (Algorithm 3) with one selection or another.
 
-    lazy         Winnow's exact lazy selection, as in ``winnow.solve_lp``
+    lazy         Winnow's exact lazy selection, as in ``winnow.lp``
     scan         the exponential mechanism over all rows, in float64
     flat         the head from a look at all rows, the tail by lazy Gumbel sampling
     hnsw, ivf    the head from an index over (A_i, b_i), the tail likewise
@@ -26,9 +26,10 @@ from winnow.experiments.mwem_runs import DELTA, EPSILON
 from winnow.inner_product.index.building import build_index
 from winnow.inner_product.index.flat import Index
 from winnow.inner_product.kernels.lazy_gumbel import lazy_gumbel
-from winnow.lp.arguments import lp_setting
-from winnow.lp.calibration import LpBudget, LpPlan, plan_lp
-from winnow.lp.verb import solve_lp
+from winnow.lp.calibration import LpExpected
+from winnow.lp.methods import ScalarSides
+from winnow.lp.request import Lp
+from winnow.lp.sealing import LpProblem, lp_problem
 
 Floats = NDArray[np.float64]
 
@@ -74,7 +75,7 @@ class Solved:
     """For the index; 0 without one."""
     seconds: float
     """For all rounds."""
-    plan: LpPlan
+    plan: LpExpected
 
 
 def program(m: int, seed: int) -> PaperProgram:
@@ -92,11 +93,8 @@ def solve(given: PaperProgram, arm: str, rounds: int, sensitivity: float, seed: 
     plan = plan_for(given, rounds, sensitivity)
     if arm == "lazy":
         start = clock()
-        released = solve_lp(
-            given.rows, given.sides, np.ones(COLUMNS), private="scalar", epsilon=EPSILON,
-            delta=DELTA, opt=1.0, sensitivity=sensitivity, relation=Relation.SUBSTITUTION,
-            rounds=rounds, seed=seed,
-        )  # fmt: skip
+        problem = _sealed(given)
+        released = _asked(rounds, sensitivity).plan(problem).run(problem, seed=seed)
         return Solved(released.value.x, 0.0, since(start), plan)
     select = _Scan(given, plan, seed) if arm == "scan" else _Indexed(given, arm, plan, seed)
     making = 0.0 if arm in ("scan", "flat") else given.index(arm)[1]
@@ -109,16 +107,22 @@ def solve(given: PaperProgram, arm: str, rounds: int, sensitivity: float, seed: 
     return Solved(total / rounds, making, since(start), plan)
 
 
-def plan_for(given: PaperProgram, rounds: int, sensitivity: float) -> LpPlan:
-    """Rounds, step and epsilon, as ``solve_lp`` would have them."""
-    setting, _ = lp_setting(
-        given.rows, np.ones(COLUMNS), private="scalar", opt=1.0, sensitivity=sensitivity,
-        relation=Relation.SUBSTITUTION,
-    )  # fmt: skip
-    return plan_lp(setting, LpBudget(EPSILON, DELTA, Relation.SUBSTITUTION, rounds=rounds))
+def plan_for(given: PaperProgram, rounds: int, sensitivity: float) -> LpExpected:
+    """Rounds, step and epsilon, as ``winnow.lp`` has them."""
+    return _asked(rounds, sensitivity).plan(_sealed(given)).expected
 
 
-def _rate(plan: LpPlan) -> float:
+def _asked(rounds: int, sensitivity: float) -> Lp:
+    method = ScalarSides(sensitivity=sensitivity, rounds=rounds)
+    return Lp(method=method, epsilon=EPSILON, delta=DELTA)
+
+
+def _sealed(given: PaperProgram) -> LpProblem:
+    costs = np.ones(COLUMNS)
+    return lp_problem(given.rows, given.sides, costs, opt=1.0, relation=Relation.SUBSTITUTION)
+
+
+def _rate(plan: LpExpected) -> float:
     """The exponent of one unit of violation."""
     return plan.selection_epsilon / (2 * plan.setting.sensitivity)
 
@@ -132,7 +136,7 @@ def _looked_at(given: PaperProgram, x: Floats) -> Floats:
 
 
 class _Scan:
-    def __init__(self, given: PaperProgram, plan: LpPlan, seed: int) -> None:
+    def __init__(self, given: PaperProgram, plan: LpExpected, seed: int) -> None:
         self._given, self._rate = given, _rate(plan)
         self._stream = Stream(seed, "scan of rows")
 
@@ -143,7 +147,7 @@ class _Scan:
 
 
 class _Indexed:
-    def __init__(self, given: PaperProgram, name: str, plan: LpPlan, seed: int) -> None:
+    def __init__(self, given: PaperProgram, name: str, plan: LpExpected, seed: int) -> None:
         self._given, self._size = given, math.isqrt(len(given.sides)) + 1
         self._index = None if name == "flat" else given.index(name)[0]
         self._scale = Fraction(repr(_rate(plan))) / _UNITS

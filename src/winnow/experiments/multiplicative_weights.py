@@ -18,6 +18,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.ask.methods import MultiplicativeWeights
+from winnow.ask.session import log_step
+from winnow.ask.sizes import WeightsSizes
+from winnow.ask.verb import ask
 from winnow.core.relation import Relation
 from winnow.core.workloads.arrays import Stream, random_queries
 from winnow.core.workloads.workload import Workload
@@ -32,9 +36,6 @@ from winnow.experiments.experiment import (
     normals,
 )
 from winnow.experiments.multiplicative_weights_sizes import BETA, DELTA, EPSILON, FURTHER
-from winnow.interactive.constants import InteractivePlan
-from winnow.interactive.session import log_step
-from winnow.interactive.verb import open_interactive
 from winnow.privacy import Gaussian, calibrate
 from winnow.read.table import read_table
 
@@ -52,7 +53,7 @@ SOURCE = f"generated: {ROWS:,} rows on {CELLS} cells, N(U/3, U/40); random binar
 class SimulatedSession:
     """One session, asked to its end."""
 
-    plan: InteractivePlan
+    sizes: WeightsSizes
     largest: float
     """Largest error of all answers, as a fraction of the rows."""
     updates: NDArray[np.int64]
@@ -75,29 +76,27 @@ def _session(
     table = read_table({"x": rows}, schema={"x": CELLS})
     asked = random_queries(questions, seed=seed).over(table.schema)
     true = asked.counts([rows], np.ones(ROWS, np.int64)) / ROWS
-    with open_interactive(
+    with ask(
         table,
         epsilon=EPSILON,
         delta=DELTA,
         max_queries=questions,
         beta=BETA,
-        updates=updates,
-        method="multiplicative-weights",
-        threshold="proved",
+        method=MultiplicativeWeights(updates=updates, threshold="proved"),
         seed=seed,
     ) as session:
         answers = session.ask_all(asked)
-        plan = session.plan
-    assert isinstance(plan, InteractivePlan)
+        sizes = session.sizes
+    assert isinstance(sizes, WeightsSizes)
     values = np.array([answer.value for answer in answers])
     fresh = np.array([answer.kind == "fresh" for answer in answers])
     data = np.bincount(rows, minlength=CELLS) / ROWS
-    potential = _potential(plan, asked, data, [(i, values[i]) for i in np.flatnonzero(fresh)])
-    return SimulatedSession(plan, float(np.abs(values - true).max()), np.cumsum(fresh), potential)
+    potential = _potential(sizes, asked, data, [(i, values[i]) for i in np.flatnonzero(fresh)])
+    return SimulatedSession(sizes, float(np.abs(values - true).max()), np.cumsum(fresh), potential)
 
 
 def _potential(
-    plan: InteractivePlan,
+    sizes: WeightsSizes,
     asked: Workload,
     data: NDArray[np.float64],
     measured: list[tuple[Any, Any]],
@@ -108,7 +107,7 @@ def _potential(
     found = [_entropy(data[held], weights[held])]
     for query, value in measured:
         row = asked.parts[0].row(int(query))
-        weights = weights * np.exp(log_step(plan, float(row @ weights), float(value)) * row)
+        weights = weights * np.exp(log_step(sizes, float(row @ weights), float(value)) * row)
         weights /= weights.sum()
         found.append(_entropy(data[held], weights[held]))
     return np.array(found)
@@ -147,8 +146,9 @@ def measure_1(run: ExperimentRun) -> Findings:
             ]
             rows.append(
                 {"questions": k, "sized_by": "winnow" if updates is None else "theorem",
-                 "cap": sessions[0].plan.updates, "largest_error": [s.largest for s in sessions],
-                 "bound": sessions[0].plan.bound, "printed_bound": _printed(k),
+                 "cap": sessions[0].sizes.rounds.updates,
+                 "largest_error": [s.largest for s in sessions],
+                 "bound": sessions[0].sizes.bound, "printed_bound": _printed(k),
                  "independent_noise": noise, "updates": [int(s.updates[-1]) for s in sessions]}
             )  # fmt: skip
     parameters = {"epsilon": EPSILON, "delta": DELTA, "beta": BETA, "rows": ROWS, "cells": CELLS,
@@ -236,14 +236,14 @@ def measure_2(run: ExperimentRun) -> Findings:
     """Update rounds against questions, and the potential against update rounds."""
     questions = run.pick(3000, 100_000)
     session = run.once(("pmw", questions, 0, UPDATES), partial(_session, run, questions, 0))
-    plan, updates = session.plan, session.updates
+    sizes, updates = session.sizes, session.updates
     places = np.unique(np.append(np.geomspace(1, questions, 60).astype(int), questions // 2))
     rows: Rows = [
         {"questions": places.tolist(), "updates": updates[places - 1].tolist()},
         {"potential": session.potential.tolist()},
     ]
     parameters = {"epsilon": EPSILON, "delta": DELTA, "beta": BETA, "rows": ROWS, "cells": CELLS,
-                  "questions": questions, "gap": plan.gap, "cap": plan.updates,
+                  "questions": questions, "gap": sizes.threshold.gap, "cap": sizes.rounds.updates,
                   "half": int(updates[questions // 2 - 1])}  # fmt: skip
     return Findings(parameters, rows, SOURCE)
 

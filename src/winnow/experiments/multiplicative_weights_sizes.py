@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from winnow.ask.methods import MultiplicativeWeights
+from winnow.ask.session import WeightsSession
+from winnow.ask.verb import ask
 from winnow.core.schema import Schema
 from winnow.core.workloads.arrays import Stream
 from winnow.core.workloads.conjunction import ConjunctionPart
@@ -26,10 +29,8 @@ from winnow.experiments.experiment import (
     since,
     uniforms,
 )
-from winnow.interactive.constants import InteractiveRequest
-from winnow.interactive.session import Interactive
-from winnow.interactive.sizing import plan_interactive
-from winnow.interactive.verb import open_interactive
+from winnow.plan import ask as plan_ask
+from winnow.plan import table as about
 from winnow.read.table import read_table
 
 if TYPE_CHECKING:
@@ -87,16 +88,16 @@ def _asked(
     """
     n, questions = len(codes[0]), sum(part.size for part in parts)
     ones, off, took = np.ones(n, np.int64), [], []
-    with open_interactive(
+    with ask(
         table, epsilon=EPSILON, delta=DELTA, max_queries=max(questions, 3000), beta=BETA,
-        method="multiplicative-weights", threshold="proved", seed=seed, **more,
+        method=MultiplicativeWeights(threshold="proved", **more), seed=seed,
     ) as session:  # fmt: skip
         for part in parts:
             start = clock()
             values = [answer.value for answer in session.ask_all(part)]
             took.append(since(start) / part.size)
             off.append(np.abs(values - part.counts(codes, ones) / n).max())
-        limit = session.plan.bound
+        limit = session.sizes.bound
     return float(max(off)), float(limit), float(np.median(took))
 
 
@@ -131,10 +132,12 @@ def _updates(n: int) -> int:
 
 def _bound(n: int, cells: int) -> float:
     """The error that is proved for very many questions."""
-    request = InteractiveRequest(
-        cells, EPSILON, DELTA, max_queries=MANY, beta=BETA, rows=n, threshold="proved"
-    )
-    return float(plan_interactive(request).bound)
+    proved = MultiplicativeWeights(threshold="proved")
+    plan = plan_ask(
+        about(cells, rows=n), epsilon=EPSILON, delta=DELTA, max_queries=MANY, beta=BETA,
+        method=proved,
+    )  # fmt: skip
+    return float(plan.expected.bound)
 
 
 def judge_3(measured: Findings) -> Judged:
@@ -267,14 +270,13 @@ def measure_5(run: ExperimentRun) -> Findings:
             codes, table = _table(cells, n, seed)
             workload = ranges("x", run.pick(200, 1000), seed=seed).over(table.schema)
             true = workload.counts([codes], np.ones(n, np.int64)) / n
-            with open_interactive(
+            with ask(
                 table, epsilon=EPSILON, delta=DELTA, max_queries=20 * workload.size, beta=BETA,
-                method="multiplicative-weights", threshold="proved", seed=seed,
-                updates=_updates(n),
+                method=MultiplicativeWeights(threshold="proved", updates=_updates(n)), seed=seed,
             ) as session:  # fmt: skip
-                assert isinstance(session, Interactive)
+                assert isinstance(session, WeightsSession)
                 made = session.synthesise(workload, passes=20)
-                limit, most = session.plan.bound, session.plan.updates
+                limit, most = session.sizes.bound, session.sizes.rounds.updates
             off = np.abs(workload.answers(np.asarray(made.weights)) - true)
             blind = np.abs(workload.answers(np.full(cells, 1 / cells)) - true)
             rows.append({"n": n, "seed": seed, "status": made.status, "passes": made.passes,

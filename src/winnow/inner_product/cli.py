@@ -7,24 +7,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from winnow.cli.derived import Typed
 from winnow.cli.options import (
-    EpsilonOption,
     JsonOption,
     MonotoneOption,
     OutOption,
     RelationOption,
     SeedOption,
-    option,
     sensitivity_of,
 )
 from winnow.cli.recording import UNRECORDED, Record
 from winnow.cli.reporting import reported, saved_then_shown
 from winnow.core.relation import Relation
+from winnow.inner_product.request import Boost, Mips
 
 if TYPE_CHECKING:  # it needs numpy, and help does not
     from winnow.core.released import Released
-
-_SEARCH = "How it is searched"
 
 MIPS_EXAMPLES = """\
 Examples:
@@ -44,15 +42,9 @@ winnow boost predictions.csv --labels labels.csv --names rules.txt --rounds 5 --
 --out vote.json
 """
 
-_NAMES = option("--names", "FILE", "Public names of the rows, one on each line.", _SEARCH)
-NamesOption = Annotated[Path | None, _NAMES]
-IndexOption = Annotated[
-    str,
-    option("--index", "NAME", "auto or exact (none), flat, lsh, p-stable, ivf or hnsw.", _SEARCH),
-]
-SlackOption = Annotated[
-    float,
-    option("--slack", "C", "Trust an index by C nats, for 2 C of each draw's epsilon.", _SEARCH),
+NamesOption = Annotated[
+    Path | None,
+    typer.Option("--names", metavar="FILE", help="Public names of the rows, one on each line."),
 ]
 
 
@@ -68,7 +60,7 @@ def mips(
     query: Annotated[
         Path, typer.Argument(metavar="QUERY", help="The private vector, in a file of its own.")
     ],
-    epsilon: EpsilonOption,
+    asked: Typed[Mips],
     sensitivity: Annotated[
         str,
         typer.Option(
@@ -78,18 +70,10 @@ def mips(
             "a person does.",
         ),
     ],
-    k: Annotated[
-        int | None, typer.Option("-k", metavar="K", help="Select K vectors instead of one.")
-    ] = None,
-    signed: Annotated[
-        bool, typer.Option("--signed", help="Every vector stands with its negative, too.")
-    ] = False,
     seed: SeedOption = None,
     monotone: MonotoneOption = False,
     relation: RelationOption = Relation.ADD_REMOVE,
     names: NamesOption = None,
-    index: IndexOption = "auto",
-    slack: SlackOption = 0.0,
     json: JsonOption = False,
     out: OutOption = None,
     record: Record = UNRECORDED,
@@ -100,28 +84,20 @@ def mips(
     whatever an index answers.
     """
     from winnow.cli.recording import warn_of_other_labels
-    from winnow.inner_product.verb import max_inner_product
+    from winnow.inner_product.vectors import seal_query, seal_vectors
     from winnow.read.matrix import read_matrix, read_vector
 
     _check(out, candidates, query, names)
     budget = record.budget(relation)
     warn_of_other_labels(budget, [candidates, query])
-    released = max_inner_product(
-        read_matrix(candidates)[0],
-        read_vector(query),
-        epsilon=epsilon,
-        sensitivity=sensitivity_of(sensitivity),
-        monotone=monotone,
-        relation=relation,
-        k=k,
-        signed=signed,
-        index=index,
-        slack=slack,
-        labels=_names(names),
-        budget=budget,
-        seed=seed,
+    moved = sensitivity_of(sensitivity)
+    vectors = seal_vectors(read_matrix(candidates)[0], labels=_names(names), copy=False)
+    private = seal_query(
+        read_vector(query), sensitivity=moved, monotone=monotone, relation=relation
     )
-    _show(released, out, json, "best first" if k is not None and k > 1 else "")
+    plan = asked(budget=budget).plan(vectors, private)
+    released = plan.run(private, budget=budget, seed=seed)
+    _show(released, out, json, "best first" if (asked.k or 1) > 1 else "")
 
 
 @reported()
@@ -138,22 +114,10 @@ def boost(
         Path,
         typer.Option("--labels", metavar="FILE", help="The private labels: -1 and 1."),
     ],
-    rounds: Annotated[int, typer.Option("--rounds", metavar="T", help="How many learners vote.")],
-    epsilon: EpsilonOption,
-    delta: Annotated[
-        float, typer.Option("--delta", metavar="D", help="E.g. 1e-6: more for each round.")
-    ] = 0.0,
-    advantage: Annotated[
-        float,
-        typer.Option(
-            "--advantage", metavar="G", help="The edge that learners are expected to have."
-        ),
-    ] = 0.1,
+    asked: Typed[Boost],
     seed: SeedOption = None,
     relation: RelationOption = Relation.ADD_REMOVE,
     names: NamesOption = None,
-    index: IndexOption = "auto",
-    slack: SlackOption = 0.0,
     json: JsonOption = False,
     out: OutOption = None,
     record: Record = UNRECORDED,
@@ -163,29 +127,18 @@ def boost(
     One example is one person. What is released is which learners vote.
     """
     from winnow.cli.recording import warn_of_other_labels
-    from winnow.inner_product.boost import boost as winnow_boost
+    from winnow.core.released import Released
+    from winnow.inner_product.crossing import seal_examples
     from winnow.read.matrix import read_matrix, read_vector
 
     _check(out, predictions, labels, names)
     budget = record.budget(relation)
     warn_of_other_labels(budget, [predictions, labels])
-    found = winnow_boost(
-        read_matrix(predictions)[0],
-        read_vector(labels),
-        epsilon=epsilon,
-        delta=delta,
-        rounds=rounds,
-        advantage=advantage,
-        relation=relation,
-        names=_names(names),
-        index=index,
-        slack=slack,
-        budget=budget,
-        seed=seed,
+    examples = seal_examples(
+        read_matrix(predictions)[0], read_vector(labels), names=_names(names), relation=relation
     )
-    from winnow.core.released import Released
-
-    chosen = Released(list(found.value.learners), found.guarantee, found.receipt)
+    vote = asked(budget=budget).plan(examples).run(examples, budget=budget, seed=seed)
+    chosen = Released(list(vote.value.learners), vote.guarantee, vote.receipt)
     _show(chosen, out, json, "one vote each, in the order in which they were chosen")
 
 

@@ -31,12 +31,20 @@ from winnow.core.noisy_top.draw import noisy_top
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
+from winnow.core.unit import PERSON, Unit
 from winnow.core.utility import Utility
 from winnow.errors import DataError, ParameterError
+from winnow.foreign import guarded
 from winnow.inner_product.index.prepared import PreparedVectors
 from winnow.inner_product.kernels.lazy_gumbel import lazy_gumbel
 from winnow.inner_product.problem import InnerProductGrid, InnerProductProblem, LazyProblem
-from winnow.inner_product.vectors import EXACT, SealedQuery, SealedVectors, seal_vectors
+from winnow.inner_product.vectors import (
+    AUTO,
+    EXACT,
+    SealedQuery,
+    SealedVectors,
+    seal_vectors,
+)
 from winnow.privacy import Guarantee, Promise, guarantee_of, promise
 from winnow.select.crossing import check_scale
 
@@ -47,6 +55,8 @@ class SealedExamples:
 
     predictions: SealedVectors
     labels: Sealed[NDArray[np.int8]]
+    relation: Relation = Relation.ADD_REMOVE
+    unit: Unit = PERSON
 
     @staticmethod
     def utility(relation: Relation) -> Utility:
@@ -57,9 +67,7 @@ class SealedExamples:
         """
         return Utility.declare((1, 1), relation=relation)
 
-    def weighed(
-        self, chosen: Sequence[int], weights: NDArray[np.float64], relation: Relation
-    ) -> SealedQuery:
+    def weighed(self, chosen: Sequence[int], weights: NDArray[np.float64]) -> SealedQuery:
         """The query w_j y_j, where w_j depends on the votes for example j only.
 
         `weights` has 2 T + 1 entries in [0, 1] for T chosen learners: entry T + a is the weight
@@ -77,13 +85,26 @@ class SealedExamples:
             return np.asarray(weights[votes + len(chosen)] * labels, np.float64)
 
         values = self.labels.beside(self.predictions.content).map(weighed, "a query vector")
-        return SealedQuery(values, self.predictions.dimension, self.utility(relation))
+        return SealedQuery(values, self.predictions.dimension, self.utility(self.relation))
 
 
+@guarded
 def seal_examples(
-    predictions: Any, labels: Any, *, index: str = EXACT, names: Any = None
+    predictions: Any,
+    labels: Any,
+    *,
+    names: Any = None,
+    index: str = AUTO,
+    relation: str | Relation = Relation.ADD_REMOVE,
 ) -> SealedExamples:
-    """Seal predictions (one row per learner, one column per example) and labels of -1 and 1."""
+    """Seal what weak learners say about private examples, and the examples' labels.
+
+    ``predictions`` is a matrix of -1, 0 and 1: a row for each weak learner of a public list, a
+    column for each private example; ``labels`` are -1 and 1. One example is one person, and
+    ``relation`` says which datasets are neighbours. ``names`` are public names of the learners,
+    by default their positions; ``index`` is that of ``seal_vectors``.
+    """
+    kind = Relation.parse(relation)
     truth = np.asarray(labels)
     if truth.ndim != 1 or not np.isin(truth, (-1, 1)).all():
         raise DataError("labels must be a list of -1 and 1, one for each example")
@@ -99,7 +120,22 @@ def seal_examples(
             "give one column for each example"
         )
     vectors = seal_vectors(table.astype(np.int8), index=index, labels=names, copy=False)
-    return SealedExamples(vectors, Sealed(truth.astype(np.int8), "labels of examples"))
+    return SealedExamples(vectors, Sealed(truth.astype(np.int8), "labels of examples"), kind)
+
+
+def _check_bounds(vectors: SealedVectors, query: SealedQuery) -> None:
+    if query.upper_bounds is None:
+        return
+    if len(query.upper_bounds) != vectors.size:
+        raise DataError(
+            f"there are {len(query.upper_bounds)} upper_bounds for {vectors.size} candidates; "
+            "give one for each"
+        )
+    if vectors.index == EXACT:
+        raise DataError(
+            "upper_bounds are for an index, and here all candidates are scanned; leave them out, "
+            "or choose method=wn.Indexed(index=...)"
+        )
 
 
 Integers = NDArray[np.int64]
@@ -169,6 +205,7 @@ class IndexedSelection(ABC):
         candidates = vectors.size * (2 if self.signed else 1)
         if self.k > candidates:
             raise ParameterError(f"k={self.k} exceeds {candidates} candidates; lower k")
+        _check_bounds(vectors, query)
         grid = InnerProductGrid.of(query.utility, signed=self.signed)
         check_scale(self.scale(grid.utility))
 
@@ -176,19 +213,9 @@ class IndexedSelection(ABC):
         """What the release states about itself."""
         return guarantee_of(promised.event)
 
-    def labels(
-        self,
-        vectors: SealedVectors,
-        query: SealedQuery,
-        key: Key,
-        upper_bounds: NDArray[np.float64] | None = None,
-    ) -> list[Any]:
-        """The labels of k draws, with signs where those are asked for.
-
-        `upper_bounds` certify <v_i, q> (with `signed`, its absolute value) for every candidate;
-        a wrong one breaks the guarantee.
-        """
-        chosen = self.drawn(vectors, query, key, key.tape, upper_bounds)
+    def labels(self, vectors: SealedVectors, query: SealedQuery, key: Key) -> list[Any]:
+        """The labels of k draws, with signs where those are asked for."""
+        chosen = self.drawn(vectors, query, key, key.tape)
         value: list[Any] = [vectors.label(position % vectors.size) for position in chosen]
         if self.signed:
             signs = [1 if position < vectors.size else -1 for position in chosen]
@@ -201,9 +228,12 @@ class IndexedSelection(ABC):
         query: SealedQuery,
         key: Key,
         tape: Tape,
-        upper_bounds: NDArray[np.float64] | None = None,
     ) -> list[int]:
-        """The winners' positions, for one draw out of several that the key pays for."""
+        """The winners' positions, for one draw out of several that the key pays for.
+
+        The query's `upper_bounds` certify <v_i, q> (with `signed`, its absolute value) for every
+        candidate; a wrong one breaks the guarantee.
+        """
         with np.errstate(all="ignore"):  # a warning about a rounded product would be a leak
             grid = InnerProductGrid.of(query.utility, signed=self.signed)
             problem = InnerProductProblem(
@@ -211,7 +241,7 @@ class IndexedSelection(ABC):
                 key.open(query.values),
                 grid.power,
                 signed=self.signed,
-                upper_bounds=upper_bounds,
+                upper_bounds=query.upper_bounds,
             )
             return self.draw(problem, self.scale(grid.utility), tape)
 

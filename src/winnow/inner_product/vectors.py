@@ -8,35 +8,27 @@ index) is sealed together with them, because an index over private vectors is pr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.checks import one_of
+from winnow.core.checks import Real, one_of
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.unit import PERSON, Unit
 from winnow.core.utility import Utility
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded, instead
-from winnow.inner_product.index.building import INDEX_NAMES, build_index
+from winnow.inner_product.index.building import build_index, check_index
 from winnow.inner_product.index.prepared import PreparedVectors
 from winnow.inner_product.kernels.exact_dot import LARGEST_ENTRY
+from winnow.inner_product.methods import INDEX_NAMES
 from winnow.read.scores import _check_labels
 
 AUTO, EXACT = "auto", "exact"
 """No index: every draw looks at all candidates. That is what is chosen automatically, too."""
-
-_NONE_CHOSEN = (
-    "index='auto' takes none: one was faster only where all candidates have nearly the same chance"
-)
-
-
-def why(asked: str, used: str) -> str:
-    """Why a search has no index, for its receipt; nothing where the user has said."""
-    return _NONE_CHOSEN if (asked, used) == (AUTO, EXACT) else ""
 
 
 @dataclass(frozen=True)
@@ -58,6 +50,28 @@ class SealedVectors:
         label = self.labels[position]
         return label.item() if isinstance(label, np.generic) else label
 
+    def indexed(self, index: str) -> SealedVectors:
+        """These vectors under an index of this name; EXACT takes it away."""
+        if index == self.index:
+            return self
+        if index == EXACT:
+            return replace(self, content=self.content.map(_bare, self.content.what), index=EXACT)
+        if self.index != EXACT:
+            raise ParameterError(
+                f"these vectors were sealed with index={self.index!r}; name the index where they "
+                "are sealed, or leave out index="
+            )
+        check_index(index)
+
+        def built(prepared: PreparedVectors) -> PreparedVectors:
+            return prepared.with_index(build_index(index, prepared.vectors))
+
+        return replace(self, content=self.content.map(built, self.content.what), index=index)
+
+
+def _bare(prepared: PreparedVectors) -> PreparedVectors:
+    return prepared.with_index(None)
+
 
 @dataclass(frozen=True)
 class SealedQuery:
@@ -67,6 +81,8 @@ class SealedQuery:
     dimension: int = field(repr=False)
     utility: Utility
     unit: Unit = PERSON
+    upper_bounds: NDArray[np.float64] | None = field(default=None, repr=False)
+    """Bounds on all inner products (on their absolute values) that the caller certifies."""
 
     @property
     def relation(self) -> Relation:
@@ -80,19 +96,11 @@ def seal_vectors(
 ) -> SealedVectors:
     """Seal a matrix with one candidate per row, and build an index over it.
 
-    ``index`` is "exact" (none: every draw scans), "flat", "lsh", "p-stable", "ivf" or "hnsw" (the
-    last two need the extra ``faiss``); "auto" takes none. Build once, and search as often as the
-    budget allows.
+    The number of candidates and their ``labels`` (by default positions) are public. ``index`` is
+    "exact" (none: every draw scans), "flat", "lsh", "p-stable", "ivf" or "hnsw" (the last two need
+    the extra ``faiss``); "auto" takes none. Seal once, and search as often as the budget allows.
+    ``copy=False`` keeps the given array: do not change it afterwards.
     """
-    if isinstance(candidates, SealedVectors):
-        if labels is not None:
-            raise ParameterError("sealed vectors have their labels already; leave out labels=")
-        if index not in (AUTO, EXACT, candidates.index):
-            raise ParameterError(
-                f"these vectors were sealed with index={candidates.index!r}; "
-                "name the index where they are sealed, or leave out index="
-            )
-        return candidates
     one_of((AUTO, EXACT, *INDEX_NAMES), index=index)
     index = EXACT if index == AUTO else index
     vectors = checked_vectors(candidates)
@@ -113,8 +121,46 @@ def seal_vectors(
     )
 
 
-def seal_query(query: Any, utility: Utility) -> SealedQuery:
-    """Seal a query vector."""
+@guarded
+def seal_query(
+    query: Any,
+    *,
+    sensitivity: Real | tuple[Real, Real],
+    monotone: bool = False,
+    relation: str | Relation = Relation.ADD_REMOVE,
+    upper_bounds: Any = None,
+) -> SealedQuery:
+    """Seal a private vector, and say how far one person moves any inner product with it.
+
+    ``sensitivity`` is the most by which one person can move any inner product with a candidate,
+    or a pair (down, up) for what adding a person does: for candidates with entries in [-a, a] and
+    a query that one person changes by at most b in the sum of absolute differences, a times b.
+    Candidates may depend on the people too, as long as the sensitivity covers it. ``monotone``
+    says that adding a person never lowers an inner product. ``relation`` says which datasets are
+    neighbours. ``upper_bounds`` are bounds on every inner product (with ``signed`` on its absolute
+    value) that you certify, one for each candidate: they help an index.
+    """
+    utility = Utility.declare(sensitivity, monotone=monotone, relation=relation)
+    sealed = query_of(query, utility)
+    return sealed if upper_bounds is None else replace(sealed, upper_bounds=_bounds(upper_bounds))
+
+
+def _bounds(upper_bounds: Any) -> NDArray[np.float64]:
+    with instead(
+        DataError("upper_bounds are not numbers; give one for each candidate"),
+        TypeError,
+        ValueError,
+    ):
+        bounds = np.array(upper_bounds, np.float64)
+    if bounds.ndim != 1:
+        raise DataError(f"upper_bounds have {bounds.ndim} dimensions; give one for each candidate")
+    if np.isnan(bounds).any():
+        raise DataError("upper_bounds contain NaN; give infinity where nothing is known")
+    return bounds
+
+
+def query_of(query: Any, utility: Utility) -> SealedQuery:
+    """Seal a query vector under a utility."""
     values = _real_array(query, "the query")
     if values.ndim != 1:
         raise DataError(f"the query has {values.ndim} dimensions; give one vector of numbers")

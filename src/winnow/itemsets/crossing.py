@@ -22,8 +22,10 @@ from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.tape import BitStream, Tape
 from winnow.errors import ParameterError
+from winnow.itemsets.about import AboutBaskets, about_baskets
 from winnow.itemsets.kernels.mine import ItemsetRanks
 from winnow.itemsets.rules import ItemsetSupports, subsets_of
+from winnow.itemsets.words import MOST_ITEMS
 from winnow.privacy import Guarantee, Promise, guarantee_of
 from winnow.privacy.rounding import stated_at_least
 from winnow.read.baskets import SealedBaskets
@@ -31,20 +33,8 @@ from winnow.read.kept import KeptBaskets, Snapshot, changed
 from winnow.select.ranked import Found, RankedSelection
 from winnow.topk.mechanisms.noisy_counts import promise_with_counts
 
-MOST_ITEMS = 4
-"""The largest size of an itemset."""
 LARGEST_JOINED = 2
 """Of baskets that nothing bounds, in an engine."""
-
-
-def universe(baskets: SealedBaskets, size: int) -> int | None:
-    """How many itemsets of this size the public items have; None: the items are private."""
-    if isinstance(baskets.labels, Sealed):
-        return None
-    total = comb(len(baskets.labels), size)
-    if total == 0:
-        raise ParameterError(f"{len(baskets.labels)} items have no itemsets of {size}; lower size")
-    return total
 
 
 @dataclass(frozen=True)
@@ -105,32 +95,33 @@ class FrequentItemsets:
             return together
         return Guarantee(stated_at_least(total), first.delta, relation, together.rho)
 
-    def check(self, baskets: SealedBaskets) -> None:
+    def check(self, baskets: SealedBaskets | AboutBaskets) -> None:
         """Refuse what cannot be released, before anything is charged."""
-        total = universe(baskets, self.size)
-        if baskets.max_items is not None and baskets.max_items < self.size:
+        about = about_baskets(baskets)
+        total = about.universe(self.size)
+        if about.max_items is not None and about.max_items < self.size:
             raise ParameterError(
-                f"baskets of at most {baskets.max_items} items hold no itemset of {self.size}; "
+                f"baskets of at most {about.max_items} items hold no itemset of {self.size}; "
                 "raise max_items or lower size"
             )
-        if baskets.stay and not self._joined(baskets):
+        if about.stay and not self._joined(about):
             raise ParameterError(
                 f"an engine joins {self.size} items of each basket with each other, so long ones "
                 "have to be cut: read them with max_items=, or with keep='memory'"
             )
-        if self.selection.reads_baskets and not baskets.here:
+        if self.selection.reads_baskets and not about.here:
             raise ParameterError(
                 f"{self.selection.title} counts baskets in memory; read them with keep='memory', "
-                "or choose another mechanism"
+                "or choose another method"
             )
-        self.selection.check(baskets.utility, total)
+        self.selection.check(about.utility, total)
         if self.counts_epsilon is not None and not (
-            self.noise_scale(baskets, 1) > SMALLEST_SCALE
-            and self.noise_scale(baskets, self._most_numbers()) < 2**50
+            self.noise_scale(about, 1) > SMALLEST_SCALE
+            and self.noise_scale(about, self._most_numbers()) < 2**50
         ):
             raise ParameterError("epsilon is too small or too large for noisy counts of 64 bits")
 
-    def _joined(self, baskets: SealedBaskets) -> bool:
+    def _joined(self, baskets: SealedBaskets | AboutBaskets) -> bool:
         """Whether an engine can count the itemsets, however long baskets are."""
         return self.size <= LARGEST_JOINED or baskets.max_items is not None
 
@@ -138,7 +129,7 @@ class FrequentItemsets:
         """The most supports that are measured."""
         return self.k * (2**self.size - 1) + 1 if self.subsets else self.k
 
-    def noise_scale(self, baskets: SealedBaskets, numbers: int) -> Fraction:
+    def noise_scale(self, baskets: SealedBaskets | AboutBaskets, numbers: int) -> Fraction:
         """The scale of the noise on so many supports: l1 sensitivity/epsilon."""
         utility = baskets.utility
         moved: Fraction = numbers * utility.one_sided
@@ -149,6 +140,11 @@ class FrequentItemsets:
         if self.counts_epsilon is None:
             raise ValueError("no counts are released")
         return moved / exact("epsilon", self.counts_epsilon)
+
+    def one_drawn(self, baskets: SealedBaskets, key: Key) -> Any:
+        """The best itemset, with its support if asked; None: no itemset stands out."""
+        best = self.drawn(baskets, key)
+        return best[0] if best else None
 
     def drawn(self, baskets: SealedBaskets, key: Key) -> Any:
         """Itemsets as tuples of labels; with `subsets` an ``ItemsetSupports``."""

@@ -1,22 +1,27 @@
-"""Plan frequent itemsets: from which support on each mechanism finds them, by public numbers."""
+"""``winnow.plan.itemsets``: the plan that ``winnow.itemsets`` runs, from public facts alone."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from fractions import Fraction
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
-from winnow.core.checks import Real, count, delta_range, exact, positive
+from winnow.core.checks import exact
 from winnow.core.notebook import Card, InNotebook, text_card
-from winnow.core.relation import Relation
-from winnow.core.utility import Utility
-from winnow.errors import ParameterError
+from winnow.core.options import takes
+from winnow.core.padding import Padding
+from winnow.core.plan import Plan
+from winnow.core.released import Released
 from winnow.foreign import guarded
-from winnow.itemsets.crossing import MOST_ITEMS
-from winnow.itemsets.table import compared
-from winnow.topk.classes import RankedOptions
-from winnow.topk.mechanisms.ranked import items_moved
+from winnow.itemsets.about import AboutBaskets, about_baskets, check_sealed
+from winnow.itemsets.crossing import FrequentItemsets
+from winnow.itemsets.mechanisms.chosen import WeightedOrCanonical, WeightedOrSelected
+from winnow.itemsets.request import Itemsets
+from winnow.itemsets.table import WantedItemsets, choose, found_from
+from winnow.privacy import Budget
+from winnow.privacy.sizing import rounds_accountant
+from winnow.read.baskets import SealedBaskets
 
 
 @dataclass(frozen=True)
@@ -28,29 +33,78 @@ class ItemsetRow:
     """The support that the last itemset asked for should have; math.inf: it never finds it."""
 
 
-@dataclass(frozen=True)
-class ItemsetPlan(InNotebook):
-    """What to expect of ``winnow.frequent_itemsets`` before anything is paid for."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ItemsetPlan(Plan[SealedBaskets, Any], InNotebook):
+    """What ``winnow.itemsets`` charges, draws and promises, before baskets are looked at."""
 
-    size: int
-    k: int
-    items: int | None
-    """How many items there are, where they are public."""
-    itemsets: int | None
-    """How many itemsets follow from them."""
+    mechanism: FrequentItemsets
+    about: AboutBaskets = field(repr=False)
+    """What is public of the baskets."""
+    wanted: WantedItemsets = field(repr=False)
+    """What the selection is made for: its part of epsilon, delta, and the itemsets there are."""
     epsilon: float
     delta: float
-    relation: str
-    table: tuple[ItemsetRow, ...]
 
     @property
-    def best(self) -> ItemsetRow:
-        """The row with the least support: what "auto" takes, or weighs against weighted counts."""
-        return min(self.table, key=lambda row: row.support)
+    def size(self) -> int:
+        """How many items an itemset has."""
+        return self.mechanism.size
+
+    @property
+    def k(self) -> int:
+        """The most itemsets that are released."""
+        return self.mechanism.k
+
+    @property
+    def itemsets(self) -> int | None:
+        """How many itemsets the public items have; None: the items are private."""
+        return self.wanted.total
+
+    @cached_property
+    def error(self) -> float | None:
+        """The support from which on the last itemset is found as often as not.
+
+        None: it is not predicted for this method. Supports are assumed to fall as rank^(-1/3).
+        Where auto may take weighted counts instead, these find more below it.
+        """
+        return found_from(self.mechanism.selection, self.wanted.utility, self.wanted.total)
+
+    @cached_property
+    def compared(self) -> tuple[ItemsetRow, ...]:
+        """What auto compares by public numbers, and what each needs; the least support first."""
+        found = replace(self.wanted, epsilon=exact("epsilon", self.wanted.epsilon)).compared()
+        rows = (ItemsetRow(word, support) for word, (_, support) in found.items())
+        return tuple(sorted(rows, key=lambda row: row.support))
+
+    @guarded
+    def run(
+        self,
+        data: SealedBaskets,
+        *,
+        budget: Budget | None = None,
+        seed: int | None = None,
+        padding: Padding | None = None,
+    ) -> Released[Any]:
+        """Charge the budget, mine the baskets, and release the itemsets."""
+        check_sealed(data)
+        return super().run(data, budget=budget, seed=seed, padding=padding)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data, ready for JSON."""
-        return {**vars(self), "table": [vars(row) for row in self.table]}
+        return {
+            "mechanism": self.name,
+            "guarantee": self.guarantee.to_dict(),
+            "reason": self.reason,
+            "size": self.size,
+            "k": self.k,
+            "items": self.about.items,
+            "itemsets": self.itemsets,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "relation": str(self.relation),
+            "error": self.error,
+            "compared": [vars(row) for row in self.compared],
+        }
 
     def _card(self) -> Card:
         return text_card(str(self))
@@ -61,67 +115,66 @@ class ItemsetPlan(InNotebook):
             f"{self.k:,} itemsets of size {self.size} ({what}), epsilon {self.epsilon:.6g}, delta "
             f"{self.delta:.6g}: the support from which on the last is found as often as not"
         ]
-        lines += [f"{row.mechanism:<20}{math.ceil(row.support):,} baskets" for row in self.table]
+        lines += [f"{row.mechanism:<20}{math.ceil(row.support):,} baskets" for row in self.compared]
         lines.append("if supports fall as rank^(-1/3): assumed, since no data are read")
-        if self.k > 1 and self.size > 1:
+        if isinstance(self.mechanism.selection, WeightedOrSelected | WeightedOrCanonical):
             lines.append("where supports turn out lower, auto finds more by weighted counts")
-        return "\n".join(lines)
+        lines.append(f"runs: {self.name}, {self.guarantee}")
+        return "\n".join(lines + [f"why: {self.reason}"] * bool(self.reason))
 
 
-@guarded
-def frequent_itemsets(
-    *,
-    size: int,
-    epsilon: Real,
-    delta: Real = 0.0,
-    k: int = 1,
-    items: int | None = None,
-    max_items: int | None = None,
-    max_baskets: int = 1,
-    with_counts: bool = False,
-    relation: str | Relation = Relation.ADD_REMOVE,
-) -> ItemsetPlan:
-    """Say from which support on ``winnow.frequent_itemsets`` finds itemsets, from public numbers.
+@takes(Itemsets)
+def itemsets(about: AboutBaskets | SealedBaskets, asked: Itemsets) -> ItemsetPlan:
+    """Say what ``winnow.itemsets`` does with such baskets; nothing is read and nothing is spent.
 
-    ``items`` is how many items the public list has; None: they are private. ``max_items`` and
-    ``max_baskets`` are those of ``winnow.read_baskets``. The mechanisms are those that
-    "auto" compares by public numbers, and the first is what it takes; what it assumes of the
-    supports is said. Of lists it may take "weighted" instead, by what it pays to see: what that
-    needs depends on how long baskets are.
+    ``about`` are sealed baskets, of which only what is public is looked at, or
+    ``wn.plan.baskets(items=, max_items=, max_baskets=, relation=)`` where there are none yet. The
+    options are those of ``winnow.itemsets``. ``plan.compared`` says from which support on each
+    mechanism that "auto" compares finds the last itemset asked for, and ``plan.error`` does so for
+    the one that runs; what is assumed of the supports is said. Of lists "auto" may take weighted
+    counts instead, by what it pays to see: what these need depends on how long baskets are.
+    ``plan.run(baskets, budget=)`` releases it.
     """
-    count(size=size, k=k, max_baskets=max_baskets)
-    if int(size) > MOST_ITEMS:
-        raise ParameterError(f"size={size} is above {MOST_ITEMS}; give 1 to {MOST_ITEMS}")
-    positive(epsilon=epsilon)
-    delta_range(delta=delta)
-    if not isinstance(with_counts, bool):
-        raise ParameterError("with_counts is True or False")
-    total = None
-    if max_items is not None:
-        count(max_items=max_items)
-    if items is not None:
-        count(items=items)
-        total = math.comb(int(items), int(size))
-        if total < int(k):
-            raise ParameterError(
-                f"{items} items have {total} itemsets of {size}, fewer than k={k}; lower k or size"
-            )
-    elif exact("delta", delta) == 0:
-        raise ParameterError("private items need a delta; give one, such as 1e-6, or items=")
-    share: Fraction = exact("epsilon", epsilon) / (2 if with_counts else 1)
-    utility = Utility.declare(int(max_baskets), monotone=True, relation=relation)
-    moved = items_moved(max_items, int(size), int(max_baskets))
-    needed = compared(
-        epsilon=share,
-        delta=delta,
-        k=int(k),
-        options=RankedOptions(moved=moved),
-        utility=utility,
-        total=total,
+    return asked.plan(about)
+
+
+def planned(asked: Itemsets, about: AboutBaskets | SealedBaskets) -> ItemsetPlan:
+    """The plan of a request, by what is public of the baskets."""
+    public = about_baskets(about)
+    size, most = int(asked.size), 1 if asked.k is None else int(asked.k)
+    share = asked.epsilon if asked.supports is None else exact("epsilon", asked.epsilon) / 2
+    wanted = WantedItemsets(
+        share,
+        asked.delta,
+        most,
+        public.utility,
+        public.universe(size),
+        public.moved(size),
+        rounds_accountant(asked.budget),
+        weighted=size > 1 and public.here,
     )
-    table = sorted((ItemsetRow(word, support) for word, (_, support) in needed.items()),
-                   key=lambda row: row.support)  # fmt: skip
+    choice = choose(asked.method, wanted)
+    subsets = asked.supports == "subsets"
+    counts = None if asked.supports is None else share
+    mechanism = FrequentItemsets(choice.selection, size, most, counts, subsets)
+    mechanism.check(public)
+
+    def check(baskets: SealedBaskets) -> None:
+        found = about_baskets(baskets)
+        if found != public:
+            public.check(found)
+            mechanism.check(found)  # they lie elsewhere
+
+    one = asked.k is None and not subsets
     return ItemsetPlan(
-        int(size), int(k), None if items is None else int(items), total, float(epsilon),
-        float(delta), str(utility.relation), tuple(table),
-    )  # fmt: skip
+        mechanism=mechanism,
+        relation=public.relation,
+        guarantee=mechanism.guarantee(mechanism.promise(public.relation)),
+        draw=mechanism.one_drawn if one else mechanism.drawn,
+        check=check,
+        reason=choice.reason,
+        about=public,
+        wanted=wanted,
+        epsilon=float(asked.epsilon),
+        delta=float(asked.delta),
+    )

@@ -14,15 +14,19 @@ import math
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
-from winnow.core.checks import Real, exact, positive, probability
+from winnow.core.checks import Real, exact
+from winnow.core.options import AUTO, options
 from winnow.core.utility import Utility
 from winnow.errors import ParameterError
+from winnow.foreign import shown
 from winnow.itemsets.mechanisms.chosen import WeightedOrCanonical, WeightedOrSelected
 from winnow.itemsets.mechanisms.weighted import WeightedCounts
-from winnow.mechanisms import AUTO, ITEMSETS, row_named, rows
+from winnow.itemsets.methods import ItemsetMethod
+from winnow.mechanisms import ITEMSETS, row_named
 from winnow.select.ranked import RankedNoisyMax, RankedSelection, Repeated
 from winnow.topk.classes import RankedOptions, built
 from winnow.topk.mechanisms.ranked import LARGEST_UNIVERSE, RankedCanonical, RankedLimitedDomain
@@ -48,6 +52,29 @@ def needed_support(selection: RankedSelection, utility: Utility, total: int | No
         case RankedCanonicalAdaptive():
             return _adaptive(selection, utility, total)
     raise TypeError(f"nothing is predicted for a {type(selection).__name__}")
+
+
+def found_from(selection: RankedSelection, utility: Utility, total: int | None) -> float | None:
+    """The support from which on the last itemset is found as often as not; None: not predicted.
+
+    Where weighted counts may be taken instead, they find more below it.
+    """
+    match selection:
+        case WeightedOrSelected():
+            return found_from(selection.selection, utility, total)
+        case WeightedOrCanonical():
+            return float(selection.needed)
+        case Repeated() if not isinstance(selection.inner, RankedNoisyMax):
+            return None
+        case (
+            RankedLimitedDomain()
+            | RankedNoisyMax()
+            | Repeated()
+            | RankedCanonical()
+            | RankedCanonicalAdaptive()
+        ):
+            return needed_support(selection, utility, total)
+    return None
 
 
 def _log(total: int | None) -> float:
@@ -106,6 +133,42 @@ _ENOUGH = {"limited-domain": 0.8}
 
 
 @dataclass(frozen=True)
+class WantedItemsets:
+    """What is wanted, and what is public of the itemsets: all that a method may know."""
+
+    epsilon: Real
+    delta: Real
+    k: int
+    utility: Utility
+    total: int | None
+    """The number of itemsets where the items are public; None: the items are private."""
+    moved: int | None = None
+    """The most itemsets of one person; None: not bounded."""
+    accountant: str = "best"
+    """What sizes repeated rounds: "pure" under a budget that adds up epsilons."""
+    weighted: bool = True
+    """Whether the automatic choice may pay for a look at what weighted counts would find."""
+
+    def compared(self) -> dict[str, tuple[RankedSelection, float]]:
+        """The mechanisms that the automatic choice compares, and the support that each needs."""
+        words = [("limited-domain", True)]
+        if self.total is not None:
+            words = [
+                (word, uses_delta)
+                for word, uses_delta in _candidates(self.k, exact("delta", self.delta))
+                if not word.startswith("canonical") or self.total <= LARGEST_UNIVERSE
+            ]
+        found = {
+            word: itemset_mechanism(word, self if uses_delta else replace(self, delta=0))
+            for word, uses_delta in words
+        }
+        return {
+            word: (each, needed_support(each, self.utility, self.total))
+            for word, each in found.items()
+        }
+
+
+@dataclass(frozen=True)
 class ItemsetChoice:
     """The selection that will run, and why, where it was chosen automatically."""
 
@@ -113,64 +176,40 @@ class ItemsetChoice:
     reason: str = ""
 
 
-def choose(
-    mechanism: str,
-    *,
-    epsilon: Real,
-    delta: Real,
-    k: int,
-    options: RankedOptions,
-    utility: Utility,
-    total: int | None,
-    weighted: bool = True,
-) -> ItemsetChoice:
-    """The mechanism of this name, or the one that is predicted to find the most.
+def choose(method: ItemsetMethod | str, wanted: WantedItemsets) -> ItemsetChoice:
+    """The mechanism of this method, or with "auto" the one that is predicted to find the most.
 
-    ``total`` is the number of itemsets where the items are public, None where they are private.
     Only public numbers enter, so the choice itself costs nothing. Whether weighted counts find
-    more depends on private numbers: with ``weighted`` a list is drawn by a mechanism that pays for
-    a look at them.
+    more depends on private numbers: a list is drawn by a mechanism that pays for a look at them.
     """
-    options = replace(options, private=total is None)
-    if mechanism != AUTO:
-        return ItemsetChoice(
-            itemset_mechanism(mechanism, epsilon=epsilon, delta=delta, k=k, options=options)
+    if isinstance(method, ItemsetMethod):
+        return ItemsetChoice(method.selection(wanted))
+    if method != AUTO:
+        raise ParameterError(
+            f"method={shown(method)} chooses no itemsets; give wn.ItemsetLimitedDomain() or a word"
         )
-    _refuse_options(options)
-    positive(epsilon=epsilon)
-    if exact("delta", delta) != 0:
-        probability(delta=delta)
-    asked = _ListAsked(exact("epsilon", epsilon), exact("delta", delta), k, options, utility, total)
-    looking = _looking(asked) if weighted and k > 1 else None
+    wanted = replace(
+        wanted, epsilon=exact("epsilon", wanted.epsilon), delta=exact("delta", wanted.delta)
+    )
+    if wanted.total is None and wanted.delta == 0:
+        raise ParameterError(
+            "private items need a delta; give one, such as delta=1e-6, or the public list of items "
+            "where baskets are read: items="
+        )
+    looking = _looking(wanted) if wanted.weighted and wanted.k > 1 else None
     if looking is not None:
         return looking
-    found = asked.compared()
+    found = wanted.compared()
     best = min(found, key=lambda word: found[word][1])
     chosen, support = found[best]
-    if total is None:
+    if wanted.total is None:
         return ItemsetChoice(chosen, "the items are private, and a search for a margin costs more")
     others = ", ".join(f"{word} {found[word][1]:.0f}" for word in found if word != best)
     reason = f"predicted to find itemsets from a support of about {support:.0f} on"
     return ItemsetChoice(chosen, f"{reason} ({others})" if others else reason)
 
 
-@dataclass(frozen=True)
-class _ListAsked:
-    """What the automatic choice knows."""
-
-    epsilon: Fraction
-    delta: Fraction
-    k: int
-    options: RankedOptions
-    utility: Utility
-    total: int | None
-
-    def compared(self) -> dict[str, tuple[RankedSelection, float]]:
-        """The mechanisms, and the support that each needs."""
-        return compared(**vars(self))
-
-
-def _looking(asked: _ListAsked) -> ItemsetChoice | None:
+def _looking(asked: WantedItemsets) -> ItemsetChoice | None:
     """The choice that a mechanism makes by what it pays for; None: there is none here."""
     if asked.delta == 0:
         found = asked.compared()
@@ -181,7 +220,7 @@ def _looking(asked: _ListAsked) -> ItemsetChoice | None:
         looks: RankedSelection = WeightedOrCanonical(asked.epsilon, asked.k, needed)
         reason = f"a set stands out from a support of about {needed} on, and weighted counts find "
         return _if_possible(looks, asked, f"{reason}more far below")
-    if asked.options.accountant == "pure":  # Gaussian noise has no pure epsilon
+    if asked.accountant == "pure":  # Gaussian noise has no pure epsilon
         return None
     rest = replace(asked, epsilon=WeightedOrSelected.rest(asked.epsilon))
     found = rest.compared()
@@ -189,7 +228,7 @@ def _looking(asked: _ListAsked) -> ItemsetChoice | None:
     selection, support = found[best]
     needed = int(min(_ENOUGH.get(best, 1.0) * support, 2.0**50))
     counts = WeightedCounts(
-        rest.epsilon, asked.delta, asked.k, asked.total is None, asked.options.accountant
+        rest.epsilon, asked.delta, asked.k, asked.total is None, asked.accountant
     )
     looks = WeightedOrSelected(asked.epsilon, selection, counts, needed)
     known = "the items are private: " if asked.total is None else ""
@@ -197,38 +236,14 @@ def _looking(asked: _ListAsked) -> ItemsetChoice | None:
     return _if_possible(looks, asked, f"{reason}counts find more below")
 
 
-def _if_possible(looks: RankedSelection, asked: _ListAsked, reason: str) -> ItemsetChoice | None:
+def _if_possible(
+    looks: RankedSelection, asked: WantedItemsets, reason: str
+) -> ItemsetChoice | None:
     """Noise that does not fit 64 bits is left to selections, which need none."""
     with suppress(ParameterError):
         looks.check(asked.utility, asked.total)
         return ItemsetChoice(looks, reason)
     return None
-
-
-def compared(
-    *,
-    epsilon: Real,
-    delta: Real,
-    k: int,
-    options: RankedOptions,
-    utility: Utility,
-    total: int | None,
-) -> dict[str, tuple[RankedSelection, float]]:
-    """The mechanisms that the automatic choice compares, and the support that each needs."""
-    words = [("limited-domain", True)]
-    if total is not None:
-        words = [
-            (word, uses_delta)
-            for word, uses_delta in _candidates(k, exact("delta", delta))
-            if not word.startswith("canonical") or total <= LARGEST_UNIVERSE
-        ]
-    found = {
-        word: itemset_mechanism(
-            word, epsilon=epsilon, delta=delta if uses_delta else 0, k=k, options=options
-        )
-        for word, uses_delta in words
-    }
-    return {word: (each, needed_support(each, utility, total)) for word, each in found.items()}
 
 
 def _candidates(k: int, delta: Fraction) -> list[tuple[str, bool]]:
@@ -243,16 +258,16 @@ def _candidates(k: int, delta: Fraction) -> list[tuple[str, bool]]:
     return [("exponential", True), ("limited-domain", True), *pure]
 
 
-def _refuse_options(options: RankedOptions) -> None:
-    for name, value in options.said().items():
-        if value is not None:
-            takers = " and ".join(row.word for row in rows(ITEMSETS) if name in row.options)
-            raise ParameterError(f"{name} is for {takers}; name that mechanism, or leave it out")
+def named(method: ItemsetMethod, wanted: WantedItemsets) -> RankedSelection:
+    """The selection of a method by the row of its word, with its options."""
+    said = {field.name: getattr(method, field.name) for field in options(type(method))}
+    return itemset_mechanism(method.word(), wanted, **said)
 
 
-def itemset_mechanism(
-    mechanism: str, *, epsilon: Real, delta: Real, k: int, options: RankedOptions
-) -> RankedSelection:
-    """The selection of this name; epsilon and delta are for all of it."""
-    row = row_named(ITEMSETS, mechanism)
-    return built(row, epsilon=epsilon, delta=delta, k=k, options=options)
+def itemset_mechanism(word: str, wanted: WantedItemsets, **said: Any) -> RankedSelection:
+    """The selection of a word of the table; epsilon and delta are for all of it."""
+    ranked = RankedOptions(
+        moved=wanted.moved, accountant=wanted.accountant, private=wanted.total is None, **said
+    )
+    row = row_named(ITEMSETS, word)
+    return built(row, epsilon=wanted.epsilon, delta=wanted.delta, k=wanted.k, options=ranked)

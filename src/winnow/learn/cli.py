@@ -14,6 +14,7 @@ from winnow.cli.options import (
     ASKED,
     PLAIN_TEXT,
     AssumedRowsOption,
+    ColumnsOption,
     JsonOption,
     OneRowOption,
     SeedOption,
@@ -21,6 +22,7 @@ from winnow.cli.options import (
     check_unit_said,
     option,
     relation_of_people,
+    some_of,
 )
 from winnow.cli.recording import UNRECORDED, Record
 from winnow.cli.reporting import reported, saved_then_shown
@@ -72,6 +74,7 @@ def learn(
         ),
     ],
     asked: Typed[Learn],
+    columns: ColumnsOption = None,
     seed: SeedOption = None,
     text: TextOptions = PLAIN_TEXT,
     relation: Annotated[Relation | None, relation_of_people(_DATA, Relation.SUBSTITUTION)] = None,
@@ -135,7 +138,7 @@ def learn(
     if out is not None:
         check_target(out, (".json",))
         refuse_overwriting([table, schema, *([] if test is None else [test])], "--out", out)
-    declared = Schema.parse(schema)
+    declared = some_of(Schema.parse(schema), columns, target)
     classes = about_rows(declared, target).classes
     relation, budget = record.account(relation, Relation.SUBSTITUTION)
     weights = _weights(asked.class_weights, classes)
@@ -238,6 +241,9 @@ def plan(
     target: Annotated[
         str | None, option("--target", "COLUMN", "With --schema: the column of classes.", ASKED)
     ] = None,
+    columns: Annotated[
+        str | None, option("--columns", "A,B,...", "Only these columns of the schema.", ASKED)
+    ] = None,
     hypotheses: Annotated[
         int | None,
         option("--hypotheses", "N", "Without a schema: how many rules there are.", ASKED),
@@ -251,11 +257,14 @@ def plan(
 ) -> None:
     """Say what would be learned and what is promised on new rows; nothing is read or spent."""
     from winnow.cli.printing import console, show_json
+    from winnow.errors import ParameterError
 
     document: LearnPlan | RuleBounds
     if hypotheses is None:
-        document = _planned(asked, schema, target, rows, relation, near)
+        document = _planned(asked, schema, target, columns, rows, relation, near)
     else:
+        if columns is not None:
+            raise ParameterError("--columns chooses of a --schema; leave it out, or --hypotheses")
         document = _promised(asked, schema, target, hypotheses, rows, relation, near)
     show_json(document.to_dict()) if json else console().print(str(document), markup=False)
 
@@ -264,10 +273,12 @@ def _planned(
     asked: Typed[Learn],
     schema: Path | None,
     target: str | None,
+    columns: str | None,
     rows: int,
     relation: Relation,
     near: int | None,
 ) -> LearnPlan:
+    from winnow.core.schema import Schema
     from winnow.errors import ParameterError
     from winnow.learn.about import labelled
 
@@ -276,7 +287,8 @@ def _planned(
             "a plan needs the table's schema and the column of classes; give --schema and "
             "--target, or --hypotheses with the number of rules"
         )
-    about = labelled(schema, target, rows=rows, relation=relation)
+    declared = some_of(Schema.parse(schema), columns, target)
+    about = labelled(declared, target, rows=rows, relation=relation)
     made = asked(class_weights=_weights(asked.class_weights, about.classes)).plan(about)
     return made if near is None else made.near(near)
 

@@ -13,7 +13,7 @@ from winnow.core.padding import Padding
 from winnow.core.plan import Plan
 from winnow.core.released import Released
 from winnow.errors import ParameterError
-from winnow.foreign import shown
+from winnow.foreign import guarded, shown
 from winnow.learn.about import AboutRows
 from winnow.learn.additive import AdditivePredictor, variants_of
 from winnow.learn.boosted import BoostedPredictor
@@ -51,6 +51,7 @@ class LearnPlan(Plan[Any, Predictor], InNotebook):
     error: float | None = None
     """By how much the error rate exceeds the best of the class at most, where that is promised."""
 
+    @guarded
     def run(
         self,
         data: Labelled,

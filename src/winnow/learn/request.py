@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from winnow.core.checks import Real
-from winnow.core.options import AUTO, Checked, Option
+from winnow.core.options import AUTO, EPSILON, Checked, Option
 from winnow.learn.methods import Additive, Boosted, LearnMethod, LearnMethods, OneRule
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ Weights = Sequence[Real] | Mapping[Any, Real] | str
 class Learn(Checked):
     """A classifier of a public class, chosen privately."""
 
-    epsilon: Annotated[Real, Option("The privacy loss in total.", "E", above=0)]
+    epsilon: Annotated[Real, EPSILON]
     delta: Annotated[
         Real,
         Option(

@@ -11,9 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
-from winnow.core.checks import Real, count, delta_range, exact, one_of, positive, probability
+from winnow.core.checks import Real, exact
 from winnow.core.measurement import MEASUREMENTS
-from winnow.core.notebook import Card, InNotebook, pairs_card
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
 from winnow.lp.bounds import LpSetting, bound, rounds_for
@@ -48,20 +47,9 @@ class LpBudget:
     beta: float = 0.05
     accountant: str = "best"
 
-    def __post_init__(self) -> None:
-        positive(epsilon=self.epsilon)
-        delta_range(delta=self.delta)
-        probability(beta=self.beta)
-        count(searches=self.searches)
-        one_of(("best", "pure", "zcdp", "tight"), accountant=self.accountant)
-        if self.alpha is not None:
-            positive(alpha=self.alpha)
-        if self.rounds is not None:
-            count(rounds=self.rounds)
-
 
 @dataclass(frozen=True)
-class LpPlan(InNotebook):
+class LpExpected:
     """What will be run, what it costs, and what it promises. All of it is public."""
 
     setting: LpSetting
@@ -136,13 +124,9 @@ class LpPlan(InNotebook):
             rows.append(("verdict", f"the promise misses alpha={self.budget.alpha:g}"))
         return rows
 
-    def _card(self) -> Card:
-        return pairs_card("Plan of a linear program", self.lines())
-
     def to_dict(self) -> dict[str, object]:
         """The plan as plain data."""
         return {
-            "private": self.setting.private,
             "rounds": self.rounds,
             "searches": self.budget.searches,
             "step": self.step,
@@ -161,13 +145,8 @@ class LpPlan(InNotebook):
             "guarantee": self.guarantee.to_dict(),
         }
 
-    def __str__(self) -> str:
-        rows = self.lines()
-        width = max(len(name) for name, _ in rows)
-        return "\n".join(f"{name:<{width}}  {text}" for name, text in rows)
 
-
-def plan_lp(setting: LpSetting, budget: LpBudget) -> LpPlan:
+def expect_lp(setting: LpSetting, budget: LpBudget) -> LpExpected:
     """The rounds that are given, those for alpha, or those with the best promise.
 
     Where rows are people and no number of rounds has a promise, as many are taken as would bring
@@ -192,7 +171,7 @@ def plan_lp(setting: LpSetting, budget: LpBudget) -> LpPlan:
     )
     epsilon, check = _short_pair(found.parameter, budget, rounds)
     promised = bound(setting, rounds, epsilon, float(budget.beta))
-    return LpPlan(
+    return LpExpected(
         setting,
         budget,
         rounds,

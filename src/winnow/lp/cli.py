@@ -1,50 +1,57 @@
-"""``winnow lp``: a linear program with private right-hand sides, or private rows."""
+"""``winnow lp`` and ``winnow plan lp``: linear programs with private right-hand sides or rows."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from winnow.cli.derived import Typed, number_or_pair
 from winnow.cli.options import (
-    EpsilonOption,
     JsonOption,
     OutOption,
     PadToOption,
     SeedOption,
     padding_of,
     plot_of,
-    sensitivity_of,
 )
 from winnow.cli.recording import UNRECORDED, Record
 from winnow.cli.reporting import reported, saved_then_shown
 from winnow.core.relation import Relation
-from winnow.errors import DataError, ParameterError
+from winnow.errors import ParameterError
+from winnow.lp.request import Lp
 
 if TYPE_CHECKING:
     from winnow.core.released import Released
-
+    from winnow.lp.files import LpModel
 
 _MODEL = "A matrix instead of a model"
-_PRIVATE = "What is private"
-_SOLVE = "How it is solved"
+_PROGRAM = "The program"
 
 EXAMPLES = """\
 Examples:
 
-winnow lp shifts.mps --private scalar --sensitivity 1 --opt 120 --epsilon 1 --delta 1e-6 \
+winnow lp shifts.mps --method scalar-sides --sensitivity 1 --opt 120 --epsilon 1 --delta 1e-6 \
 --alpha 5 --out solution.csv --plot solution.png
 
-winnow lp shifts.mps --private scalar --sensitivity 1 --opt-between 80 200 --epsilon 1 \
---delta 1e-6 --plan-only
-
-winnow lp A.npy --b b.csv --c c.csv --private scalar --sensitivity 0,1 --opt 120 --epsilon 1 \
+winnow lp A.npy --b b.csv --c c.csv --method scalar-sides --sensitivity 0,1 --opt 120 --epsilon 1 \
 --delta 1e-6
 
-winnow lp cover.mps --private constraint --entries 0 1 --sides 1 1 --rows 10000 \
+winnow lp cover.mps --method person-rows --entries 0,1 --sides 1,1 --rows 10000 \
 --exceptions 500 --opt 40 --epsilon 1 --delta 1e-6
+"""
+
+PLAN_EXAMPLES = """\
+Examples:
+
+winnow plan lp shifts.mps --method scalar-sides --sensitivity 1 --opt 80,200 --epsilon 1 \
+--delta 1e-6
+
+winnow plan lp cover.mps --method person-rows --entries 0,1 --sides 1,1 --rows 10000 \
+--alpha 0.5 --opt 40 --epsilon 1 --delta 1e-6
 """
 
 
@@ -60,104 +67,86 @@ def _of(panel: str, name: str, text: str, metavar: str | None = None) -> Any:
     return typer.Option(name, metavar=metavar, help=text, rich_help_panel=panel)
 
 
-@reported()
-def lp(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="MODEL",
-            help="An MPS file, also gzipped; or the matrix A alone, a row on each line, with "
-            "--b and --c: .csv, .tsv, .npy or .parquet.",
-        ),
-    ],
-    private: Annotated[
-        str,
+ModelArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL",
+        help="An MPS file, also gzipped; or the matrix A alone, a row on each line, with "
+        "--b and --c: .csv, .tsv, .npy or .parquet.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Program:
+    """What is said of the program besides its file."""
+
+    opt: Annotated[
+        str | None,
         _of(
-            _PRIVATE,
-            "--private",
-            "scalar: right-hand sides; constraint: each row is a person.",
-            "scalar|constraint",
+            _PROGRAM,
+            "--opt",
+            "The optimal value, if it is public; or LOW,HIGH to search between them.",
+            "V",
         ),
-    ],
-    epsilon: EpsilonOption,
-    delta: Annotated[
-        float,
-        typer.Option(
-            "--delta",
-            metavar="D",
-            help="E.g. 1e-6: rounds cost less than with pure privacy, which 0 asks for.",
-        ),
-    ] = 0.0,
+    ] = None
+    bound: Annotated[
+        float | None, _of(_PROGRAM, "--bound", "A public bound on the sum of all variables.", "R")
+    ] = None
+    relation: Annotated[Relation, _of(_PROGRAM, "--relation", "What neighbours are.")] = (
+        Relation.ADD_REMOVE
+    )
     b: Annotated[
         Path | None, _of(_MODEL, "--b", "With a matrix: its right-hand sides.", "FILE")
-    ] = None,
-    c: Annotated[Path | None, _of(_MODEL, "--c", "With a matrix: the costs.", "FILE")] = None,
+    ] = None
+    c: Annotated[Path | None, _of(_MODEL, "--c", "With a matrix: the costs.", "FILE")] = None
     sense: Annotated[
         Sense | None, _of(_MODEL, "--sense", "With a matrix: <= (default), >= or =.", "S")
-    ] = None,
+    ] = None
     minimise: Annotated[
         bool, _of(_MODEL, "--minimise", "With a matrix: the costs are to be small.")
-    ] = False,
-    sensitivity: Annotated[
-        str | None,
-        _of(
-            _PRIVATE,
-            "--sensitivity",
-            "The most one person moves a right-hand side, or DOWN,UP for what adding one does.",
-            "S",
-        ),
-    ] = None,
-    monotone: Annotated[
-        bool, _of(_PRIVATE, "--monotone", "Adding a person never lowers a right-hand side.")
-    ] = False,
-    relation: Annotated[
-        Relation, _of(_PRIVATE, "--relation", "What neighbours are.")
-    ] = Relation.ADD_REMOVE,
-    entries: Annotated[
-        tuple[float, float] | None,
-        _of(_PRIVATE, "--entries", "Public range of the entries of A.", "LOW HIGH"),
-    ] = None,
-    sides: Annotated[
-        tuple[float, float] | None,
-        _of(_PRIVATE, "--sides", "Public range of the right-hand sides.", "LOW HIGH"),
-    ] = None,
-    rows: Annotated[
-        int | None, _of(_PRIVATE, "--rows", "A public bound on the number of rows.", "M")
-    ] = None,
-    exceptions: Annotated[
-        int | None, _of(_SOLVE, "--exceptions", "Fewer rows than this may stay unmet.", "S")
-    ] = None,
-    opt: Annotated[
-        float | None, _of(_SOLVE, "--opt", "The optimal value, if it is public.", "V")
-    ] = None,
-    opt_between: Annotated[
-        tuple[float, float] | None,
-        _of(_SOLVE, "--opt-between", "Search for the value between these.", "LOW HIGH"),
-    ] = None,
-    searches: Annotated[
-        int | None, _of(_SOLVE, "--searches", "Solves of such a search; 8 unless given.", "N")
-    ] = None,
-    measure: Annotated[
-        bool, _of(_SOLVE, "--measure", "Pay a tenth of the budget to measure the violation.")
-    ] = False,
-    bound: Annotated[
-        float | None, _of(_SOLVE, "--bound", "A public bound on the sum of all variables.", "R")
-    ] = None,
-    alpha: Annotated[
-        float | None, _of(_SOLVE, "--alpha", "The violation that is aimed at.", "A")
-    ] = None,
-    rounds: Annotated[int | None, _of(_SOLVE, "--rounds", "The number of rounds.", "T")] = None,
-    selection: Annotated[
-        str | None,
-        _of(_SOLVE, "--selection", "dense or lazy; by the size unless given.", "HOW"),
-    ] = None,
-    index: Annotated[
-        str | None,
-        _of(_SOLVE, "--index", "Select over an index: flat, lsh, p-stable, ivf or hnsw.", "NAME"),
-    ] = None,
-    plan_only: Annotated[
-        bool, _of(_SOLVE, "--plan-only", "Say what to expect; nothing is spent or solved.")
-    ] = False,
+    ] = False
+
+    def read(self, file: Path) -> LpModel:
+        """The model of a file, or of a matrix and its two vectors."""
+        from winnow.lp.files import plain_lp, read_model
+        from winnow.read.matrix import ENDINGS
+
+        if file.suffix.lower() not in ENDINGS:
+            said = {"--b": self.b, "--c": self.c, "--sense": self.sense}
+            for option, value in (said | {"--minimise": self.minimise or None}).items():
+                if value is not None:
+                    raise ParameterError(
+                        f"{option} is for a matrix, which ends in {', '.join(ENDINGS)}; {file} "
+                        "says it itself; leave it out"
+                    )
+            return read_model(file)
+        if self.b is None or self.c is None:
+            raise ParameterError(
+                f"{file} holds the matrix A alone; give its right-hand sides with --b FILE and the "
+                "costs with --c FILE"
+            )
+        sense = str(self.sense or Sense.AT_MOST)
+        return plain_lp(file, self.b, self.c, sense=sense, maximise=not self.minimise)
+
+    def value(self) -> float | tuple[float, float]:
+        """The optimal value, or the numbers that it lies between."""
+        if self.opt is None:
+            raise ParameterError(
+                "the value of the objective is missing; give --opt V if it is public, or --opt "
+                "LOW,HIGH to search for it between two public numbers"
+            )
+        return number_or_pair("--opt", self.opt)
+
+
+NO_PROGRAM = Program()
+
+
+@reported()
+def lp(
+    file: ModelArgument,
+    asked: Typed[Lp],
+    program: Program = NO_PROGRAM,
     seed: SeedOption = None,
     pad_to: PadToOption = None,
     json: JsonOption = False,
@@ -167,67 +156,25 @@ def lp(
 ) -> None:
     """Solve a linear program privately: each row is met up to a promised violation.
 
-    The matrix and the costs of a scalar-private program are public, its right-hand sides are
-    not. In a constraint-private program every row belongs to a person.
+    With scalar-sides the matrix and the costs are public, and the right-hand sides are not. With
+    person-rows every row belongs to a person.
     """
-    from winnow import plan
     from winnow.cli.files import check_targets
-    from winnow.cli.printing import console, notes, show_json, working
+    from winnow.cli.printing import working
     from winnow.cli.recording import warn_of_other_labels
+    from winnow.core.request import Run
     from winnow.core.saving import save, write_whole
-    from winnow.lp.problem import check_model
-    from winnow.lp.verb import solve_lp
+    from winnow.lp.verb import solved
 
-    check_model(private)
-    check_targets([each for each in (file, b, c) if each is not None], out, plot)
-    if opt is not None and opt_between is not None:
-        raise ParameterError("--opt and --opt-between exclude each other; give one")
-    if opt is None and opt_between is None:
-        raise ParameterError(
-            "the value of the objective is missing; give --opt V if it is public, or --opt-between "
-            "LOW HIGH to search for it between two public numbers"
-        )
-    model = _read(file, b, c, sense, minimise=minimise)
-    owned = private == "constraint"
-    senses = _one_sense(model.senses) if owned else model.senses
-    asked: dict[str, Any] = {
-        "private": private,
-        "opt": _shifted(model, opt, opt_between),
-        "epsilon": epsilon,
-        "delta": delta,
-        "maximise": model.maximise,
-        "relation": relation,
-        "alpha": alpha,
-        "rounds": rounds,
-        "bound": bound,
-        "entries": entries,
-        "sides": sides,
-        "exceptions": exceptions,
-        "sensitivity": None if sensitivity is None else sensitivity_of(sensitivity),
-        "searches": searches,
-        "measure": measure,
-    }
-    asked["rows"] = rows
-    asked |= {"senses": senses, "monotone": monotone}
-    if plan_only:
-        planned = plan.lp(None if owned else model.A, model.c, **asked)
-        show_json(planned.to_dict()) if json else console().print(notes(planned.lines()))
-        return
-    budget = record.budget(relation)
+    check_targets([each for each in (file, program.b, program.c) if each is not None], out, plot)
+    opt, model = program.value(), program.read(file)
+    budget = record.budget(program.relation)
     warn_of_other_labels(budget, [file])
-    asked |= {"selection": selection, "index": index}
+    problem = model.problem(opt, bound=program.bound, relation=program.relation)
     with working("solving"):
-        released = solve_lp(
-            model.A,
-            model.b,
-            model.c,
-            names=model.names,
-            seed=seed,
-            budget=budget,
-            pad_to=padding_of(pad_to),
-            **asked,
+        released = solved(
+            problem, asked(budget=budget, seed=seed, run=Run(pad_to=padding_of(pad_to)))
         )
-    released = _in_terms_of_file(released, model)
     with saved_then_shown(released, json, lambda: _show(released, relaxed=model.relaxed)):
         if out is not None:
             save(out, released.to_dict(), _rows(released))
@@ -240,60 +187,19 @@ def lp(
             )
 
 
-def _read(
-    file: Path, b: Path | None, c: Path | None, sense: Sense | None, *, minimise: bool
-) -> Any:
-    """The model of a file, or of a matrix and its two vectors."""
-    from winnow.lp.files import plain_lp, read_lp
-    from winnow.read.matrix import ENDINGS
+@reported()
+def plan(
+    file: ModelArgument,
+    asked: Typed[Lp],
+    program: Program = NO_PROGRAM,
+    json: JsonOption = False,
+) -> None:
+    """Say what a private linear program promises; nothing is spent or solved."""
+    from winnow.cli.printing import console, notes, show_json
 
-    if file.suffix.lower() not in ENDINGS:
-        said = {"--b": b, "--c": c, "--sense": sense, "--minimise": minimise or None}
-        for option, value in said.items():
-            if value is not None:
-                raise ParameterError(
-                    f"{option} is for a matrix, which ends in {', '.join(ENDINGS)}; {file} says it "
-                    "itself; leave it out"
-                )
-        return read_lp(file)
-    if b is None or c is None:
-        raise ParameterError(
-            f"{file} holds the matrix A alone; give its right-hand sides with --b FILE and the "
-            "costs with --c FILE"
-        )
-    return plain_lp(file, b, c, sense=str(sense or Sense.AT_MOST), maximise=not minimise)
-
-
-def _shifted(model: Any, opt: float | None, between: tuple[float, float] | None) -> Any:
-    """The objective without what it is where all variables are at their bounds."""
-    if between is not None:
-        return between[0] - model.constant, between[1] - model.constant
-    return None if opt is None else opt - model.constant
-
-
-def _in_terms_of_file(released: Released[Any], model: Any) -> Released[Any]:
-    """With the variables and the objective of the file."""
-    from dataclasses import replace
-
-    value = released.value
-    moved = replace(
-        value,
-        x=model.original(value.x),
-        names=model.variables,
-        objective=value.objective + model.constant,
-        opt=value.opt + model.constant,
-    )
-    return replace(released, value=moved)
-
-
-def _one_sense(senses: tuple[str, ...]) -> str:
-    kinds = set(senses)
-    if len(kinds) != 1 or "=" in kinds:
-        raise DataError(
-            "rows of people have to be all <= or all >=; this model has others, or upper bounds of "
-            "variables"
-        )
-    return kinds.pop()
+    opt, model = program.value(), program.read(file)
+    made = asked().plan(model.problem(opt, bound=program.bound, relation=program.relation))
+    show_json(made.to_dict()) if json else console().print(notes(made.lines()))
 
 
 def _rows(released: Released[Any]) -> list[dict[str, Any]]:

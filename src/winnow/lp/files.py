@@ -8,15 +8,17 @@ z - z' (no bound at all), or the number itself (equal bounds).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.relation import Relation
 from winnow.errors import DataError, ExtraMissing
 from winnow.foreign import guarded, instead
+from winnow.lp.sealing import FileVariables, LpProblem, lp_problem
 from winnow.read.matrix import read_matrix, read_vector
 
 Floats = NDArray[np.float64]
@@ -27,44 +29,69 @@ _INFINITE = 1e20
 
 @dataclass(frozen=True)
 class LpModel:
-    """max or min c'z with A z (senses) b, z >= 0. Which parts are private is said when solving.
+    """max or min c'z with A z (senses) b, z >= 0, as it was read and before it is sealed.
 
     Equations and ranges became two rows each. Lower bounds of the file's variables were moved into
-    b, upper bounds became rows, a variable
-    without a lower bound was turned round or split in two, and whole-number conditions were
-    dropped.
+    b, upper bounds became rows, a variable without a lower bound was turned round or split in two,
+    and whole-number conditions were dropped.
     """
 
     A: Any = field(repr=False)
     """Compressed sparse rows."""
     b: Floats = field(repr=False)
     c: Floats = field(repr=False)
-    senses: tuple[str, ...] = field(repr=False)
+    senses: str | tuple[str, ...] = field(repr=False)
     maximise: bool
-    names: Sequence[str] = field(repr=False)
-    """Of z: a name of the file, with a minus where its negative is meant."""
-    variables: Sequence[str] = field(repr=False)
-    """The names in the file."""
-    shift: Floats = field(repr=False)
-    """What the file's variables are where z = 0."""
-    source: Integers = field(repr=False)
-    """Which variable of the file each z belongs to."""
-    signs: Floats = field(repr=False)
-    constant: float
-    """The file's objective where z = 0."""
-    relaxed: bool
+    names: Sequence[str] | None = field(default=None, repr=False)
+    """Of z, where these are the variables of the file."""
+    variables: FileVariables | None = field(default=None, repr=False)
+    """How the variables of the file are made of z, where they are not z."""
+    relaxed: bool = False
     """Whether whole-number conditions were dropped."""
 
-    def original(self, z: Floats) -> Floats:
-        """The variables of the file for a solution z."""
-        x = self.shift.copy()
-        np.add.at(x, self.source, self.signs * np.asarray(z, np.float64))
-        return x
+    def problem(
+        self,
+        opt: Any,
+        *,
+        bound: float | None = None,
+        relation: str | Relation = Relation.ADD_REMOVE,
+    ) -> LpProblem:
+        """The program, sealed; ``opt`` is that of the file's objective."""
+        sealed = lp_problem(
+            self.A,
+            self.b,
+            self.c,
+            opt=opt,
+            senses=self.senses,
+            maximise=self.maximise,
+            bound=bound,
+            names=self.names,
+            relation=relation,
+        )
+        if self.variables is None:
+            return sealed
+        moved = sealed.target.less(self.variables.constant)
+        return replace(sealed, target=moved, variables=self.variables)
 
 
 @guarded
-def read_lp(path: str | Path) -> LpModel:
-    """Read an MPS file (.mps, also gzipped)."""
+def read_lp(
+    path: str | Path,
+    *,
+    opt: Any,
+    bound: float | None = None,
+    relation: str | Relation = Relation.ADD_REMOVE,
+) -> LpProblem:
+    """Read and seal the program of an MPS file (.mps, also gzipped).
+
+    Solutions have the variables of the file. ``opt``, ``bound`` and ``relation`` are those of
+    ``lp_problem``; ``opt`` is the value of the file's objective.
+    """
+    return read_model(path).problem(opt, bound=bound, relation=relation)
+
+
+def read_model(path: str | Path) -> LpModel:
+    """The parts of the program of an MPS file."""
     with instead(ExtraMissing("highspy", "lp", "reading an MPS file"), ImportError):
         import highspy
     if not Path(path).is_file():
@@ -91,44 +118,29 @@ def plain_lp(
             f"{matrix} has {rows.shape[1]} columns and {costs} has {len(c)} numbers; give a cost "
             "for each variable"
         )
-    found = names or [f"x{j}" for j in range(len(c))]
-    return LpModel(
-        rows, read_vector(sides), c, (sense,) * max(1, len(rows)), maximise, found, found,
-        np.zeros(len(c)), np.arange(len(c)), np.ones(len(c)), 0.0, relaxed=False,
-    )  # fmt: skip
+    return LpModel(rows, read_vector(sides), c, sense, maximise, names)
 
 
-@dataclass(frozen=True)
-class _Variables:
-    """How the variables of a file are made of variables that are not negative."""
-
-    shift: Floats
-    source: Integers
-    signs: Floats
-    limits: Floats
-    """Upper bounds of the new variables; infinite where there is none."""
-
-    @classmethod
-    def of(cls, low: Floats, high: Floats) -> _Variables:
-        empty = np.flatnonzero(low > high)
-        if len(empty):
-            raise DataError(
-                f"the program is infeasible: variable {int(empty[0]) + 1} has a lower bound "
-                "above its upper bound"
-            )
-        bounded, capped = low > -_INFINITE, high < _INFINITE
-        shift = np.where(bounded, low, np.where(capped, high, 0.0))
-        kept = np.flatnonzero(low < high)
-        free = np.flatnonzero(~bounded & ~capped)
-        source = np.concatenate([kept, free])
-        signs = np.where(bounded | ~capped, 1.0, -1.0)[kept]
-        limits = np.where(bounded & capped, high - low, np.inf)[kept]
-        return cls(
-            shift,
-            source,
-            np.concatenate([signs, np.full(len(free), -1.0)]),
-            np.concatenate([limits, np.full(len(free), np.inf)]),
+def _not_negative(low: Floats, high: Floats) -> tuple[Floats, Integers, Floats, Floats]:
+    """Shift, source and signs of ``FileVariables``, and upper bounds of z, infinite where none."""
+    empty = np.flatnonzero(low > high)
+    if len(empty):
+        raise DataError(
+            f"the program is infeasible: variable {int(empty[0]) + 1} has a lower bound "
+            "above its upper bound"
         )
+    bounded, capped = low > -_INFINITE, high < _INFINITE
+    shift = np.where(bounded, low, np.where(capped, high, 0.0))
+    kept = np.flatnonzero(low < high)
+    free = np.flatnonzero(~bounded & ~capped)
+    signs = np.where(bounded | ~capped, 1.0, -1.0)[kept]
+    limits = np.where(bounded & capped, high - low, np.inf)[kept]
+    return (
+        shift,
+        np.concatenate([kept, free]),
+        np.concatenate([signs, np.full(len(free), -1.0)]),
+        np.concatenate([limits, np.full(len(free), np.inf)]),
+    )
 
 
 def _model(lp: Any, highspy: Any) -> LpModel:
@@ -143,21 +155,22 @@ def _model(lp: Any, highspy: Any) -> LpModel:
     layout = csc_matrix if by_column else csr_matrix
     whole = layout(parts, shape=(rows, columns)).tocsc()
     names = list(lp.col_names_) or [f"x{j}" for j in range(columns)]
-    made = _Variables.of(np.array(lp.col_lower_), np.array(lp.col_upper_))
-    if len(made.source) == 0:
+    bounds = np.array(lp.col_lower_), np.array(lp.col_upper_)
+    shift, source, signs, limits = _not_negative(*bounds)
+    if len(source) == 0:
         raise DataError("all variables of the model are fixed; nothing is to be solved")
-    matrix = (whole[:, made.source] @ diags(made.signs)).tocsr()
-    moved = whole @ made.shift
+    matrix = (whole[:, source] @ diags(signs)).tocsr()
+    moved = whole @ shift
     low, high = np.array(lp.row_lower_), np.array(lp.row_upper_)
     # sides may be private: which rows there are must not depend on whether two of them are equal
     upper, lower = np.flatnonzero(high < _INFINITE), np.flatnonzero(low > -_INFINITE)
     low, high = low - moved, high - moved
-    limited = np.flatnonzero(np.isfinite(made.limits))
+    limited = np.flatnonzero(np.isfinite(limits))
     stacked = vstack(
         [
             matrix[upper],
             matrix[lower],
-            identity(len(made.source), format="csr")[limited],
+            identity(len(source), format="csr")[limited],
         ],
         format="csr",
     )
@@ -167,18 +180,12 @@ def _model(lp: Any, highspy: Any) -> LpModel:
     costs = np.array(lp.col_cost_)
     return LpModel(
         stacked,
-        np.concatenate([high[upper], low[lower], made.limits[limited]]),
-        costs[made.source] * made.signs,
+        np.concatenate([high[upper], low[lower], limits[limited]]),
+        costs[source] * signs,
         senses,
         lp.sense_ == highspy.ObjSense.kMaximize,
-        [
-            f"-{names[j]}" if sign < 0 else names[j]
-            for j, sign in zip(made.source.tolist(), made.signs.tolist(), strict=True)
-        ],
-        names,
-        made.shift,
-        made.source,
-        made.signs,
-        float(costs @ made.shift) + float(lp.offset_),
-        len(list(lp.integrality_)) > 0,
+        variables=FileVariables(
+            names, shift, source, signs, float(costs @ shift) + float(lp.offset_)
+        ),
+        relaxed=len(list(lp.integrality_)) > 0,
     )

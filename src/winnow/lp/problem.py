@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from winnow.core.checks import Real, count, exact
 from winnow.core.utility import Utility
-from winnow.errors import GuaranteeError, ParameterError
-from winnow.foreign import shown
+from winnow.errors import ParameterError
 from winnow.inner_product.problem import InnerProductGrid
 from winnow.lp.bounds import LpSetting
 from winnow.lp.kernels.scalar_program import ConstraintRows, Shapes
@@ -72,30 +71,6 @@ class Simplex:
         return np.asarray((self.scale(opt) * z)[: len(self.costs)])
 
 
-PRIVATE = ("scalar", "constraint")
-_REFUSED = {
-    "objective": "objective-private programs (c is private)",
-    "row": "row-private programs (the entries of A move a little)",
-    "matrix": "row-private programs (the entries of A move a little)",
-    "column": "column-private programs (a person owns a column)",
-    "high-sensitivity-objective": "high-sensitivity objective-private programs",
-}
-
-
-def check_model(private: str) -> None:
-    """Only the two neighbour models with a theorem here are solved."""
-    if private in _REFUSED:
-        raise GuaranteeError(
-            f"private={shown(private)}: {_REFUSED[private]} of Hsu-Roth-Roughgarden-Ullman 2014 "
-            "are not covered here; choose 'scalar' (b is private) or 'constraint' (a person owns a "
-            "row)"
-        )
-    if private not in PRIVATE:
-        raise ParameterError(
-            f"private={shown(private)} is unknown; choose one of: {', '.join(PRIVATE)}"
-        )  # fmt: skip
-
-
 @dataclass(frozen=True)
 class Target:
     """The value of the objective: given, or looked for between two public numbers."""
@@ -127,6 +102,10 @@ class Target:
         """Whether nothing is searched for."""
         return self.low == self.high
 
+    def less(self, constant: float) -> Target:
+        """The value without what the objective has where all variables are 0."""
+        return Target(self.low - constant, self.high - constant)
+
 
 @dataclass(frozen=True)
 class ScalarProblem:
@@ -139,6 +118,8 @@ class ScalarProblem:
     """Whether rows of either sign are among them, so that b enters scores both ways."""
     unit: float = 1.0
     """In what the objective's row is given, where there is one."""
+    entries: int = 0
+    """How many numbers the rows hold, dense or sparse, without the objective's row."""
 
     @classmethod
     def of(cls, matrix: Any, simplex: Simplex, target: Target, *, mixed: bool) -> ScalarProblem:
@@ -152,10 +133,11 @@ class ScalarProblem:
             _refuse_unbounded(matrix, simplex)
         largest, costs = float(abs(matrix).max()), float(np.abs(simplex.costs).max())
         unit = max(1.0, costs / largest) if largest > 0 else 1.0
+        entries = int(matrix.size if isinstance(matrix, np.ndarray) else matrix.nnz)
         objective = simplex.objective_row(target.high, unit)
         if objective is not None:
             matrix = _with_row(matrix, objective[0])
-        return cls(simplex, target, ConstraintRows.of(matrix), mixed, unit)
+        return cls(simplex, target, ConstraintRows.of(matrix), mixed, unit, entries)
 
     def public_sides(self, opt: float) -> tuple[float, ...]:
         """The right side of the objective's row, if there is one."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.lp.calibration import LpPlan
+from winnow.lp.calibration import LpExpected
 from winnow.lp.problem import OwnedProblem, ScalarProblem, Target
 
 if TYPE_CHECKING:
@@ -41,7 +41,12 @@ class Found:
 
 
 def search(
-    run: ScalarRun, problem: ScalarProblem, plan: LpPlan, unit: float, *, lazy: bool | None = None
+    run: ScalarRun,
+    problem: ScalarProblem,
+    plan: LpExpected,
+    unit: float,
+    *,
+    lazy: bool | None = None,
 ) -> Found:
     """All solves that were paid for; ``unit`` is the step of the released violations."""
 
@@ -59,7 +64,7 @@ def search(
     return _halved(solved, problem.target, run, maximise=problem.simplex.maximise)
 
 
-def search_owned(run: ConstraintRun, problem: OwnedProblem, plan: LpPlan) -> Found:
+def search_owned(run: ConstraintRun, problem: OwnedProblem, plan: LpExpected) -> Found:
     """The same where rows are people: a value passes if fewer rows than promised are unmet."""
     nothing = np.zeros(0, np.int64)
 
@@ -98,14 +103,14 @@ def _halved(
     return found
 
 
-def accepted(plan: LpPlan) -> float:
+def accepted(plan: LpExpected) -> float:
     """Up to which noisy violation a value passes: alpha, or four times the noise of the look."""
     if plan.budget.alpha is not None:
         return float(plan.budget.alpha)
     return min(plan.violation, 4 * plan.check_deviation)
 
 
-def by_choices(choose: Callable[[Floats], int], problem: ScalarProblem, plan: LpPlan) -> Found:
+def by_choices(choose: Callable[[Floats], int], problem: ScalarProblem, plan: LpExpected) -> Found:
     """The same multiplicative weights, with rows that are chosen elsewhere, one at a time.
 
     ``choose`` takes the public point x and releases a row.

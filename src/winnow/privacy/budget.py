@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from threading import Lock
-from typing import NoReturn, SupportsIndex
+from typing import TYPE_CHECKING, NoReturn, SupportsIndex
 
 from winnow.core.checks import Real
 from winnow.core.notebook import Card, InNotebook, pairs_card
@@ -17,6 +17,9 @@ from winnow.privacy.events import Event
 from winnow.privacy.grant import Grant, issue, single_use_grant
 from winnow.privacy.guarantee import Guarantee
 from winnow.privacy.rounding import stated_at_least, stated_at_most
+
+if TYPE_CHECKING:
+    from winnow.core.tape import WrittenKey
 
 __all__ = ["Budget", "Grant", "Usage", "single_use_grant"]
 
@@ -71,6 +74,11 @@ class Budget(InNotebook):
         self._sum = Amount()
         self._events: list[Event] = []
         self._unit = None if unit is None else named(unit)
+
+    @property
+    def written(self) -> WrittenKey | None:
+        """The key from which the one release of this budget is drawn; None: from fresh noise."""
+        return None
 
     def charge(self, event: Event, *, unit: Unit = PERSON) -> Grant:
         """Pay for an event about a unit before it happens; a refused charge costs nothing."""

@@ -30,9 +30,11 @@ from winnow.read.basket_tables import (
     pairs_of,
     readable,
 )
+from winnow.read.databases import names_database
 from winnow.read.engine import refusing
 from winnow.read.kept import KEEP, MOST_PAIRS, KeptBaskets
 from winnow.read.records import csv_records, lines_of, lines_of_file, text_of
+from winnow.read.salts import salt_of_run
 from winnow.read.scores import repeated
 from winnow.read.text_format import TextFormat
 
@@ -50,8 +52,8 @@ class SealedBaskets:
     labels: Sequence[Any] | Sealed[list[str]]
     """Of baskets that stay in their engine, private items are there, too, and not here."""
     utility: Utility
-    whose: str
-    """Whose presence is protected: 'basket' or 'person'."""
+    person: str | None = None
+    """The column of people; None: every basket is a person's only one."""
     max_items: int | None = None
     """The most items that a basket was left with; None: not bounded."""
     max_baskets: int = 1
@@ -69,8 +71,8 @@ class SealedBaskets:
     def unit(self) -> Unit:
         """The privacy unit, in the words of a guarantee."""
         unit = BASKET
-        if self.whose != "basket":
-            unit = at_most(self.whose, self.max_baskets, "basket")
+        if self.person is not None:
+            unit = at_most(self.person, self.max_baskets, "basket")
         if self.max_items is None:
             return unit
         items = f"at most {counted(self.max_items, 'item')} of each basket"
@@ -87,7 +89,7 @@ class SealedBaskets:
             if isinstance(self.labels, Sealed)
             else f"{len(self.labels)} public items"
         )
-        return f"<sealed baskets of {what}, unit: {self.whose}>"
+        return f"<sealed baskets of {what}, unit: {self.unit.name}>"
 
 
 LAYOUTS = ("auto", "lines", "pairs", "indicators")
@@ -170,6 +172,7 @@ def read_baskets(
     public = None if items is None else public_items(items)
     texts = None if public is None else [str(label) for label in public]
     layout = _layout(source, layout, basket, item)
+    salt = salt_of_run(salt)
     key = os.urandom(32) if salt is None else hashlib.blake2b(str(salt).encode()).digest()[:32]
     labels: list[str]
     data: Baskets | KeptBaskets
@@ -181,7 +184,7 @@ def read_baskets(
         )
     if layout == "lines":
         if person is not None:
-            raise ParameterError("lines say nothing about users; give a table, or unit='basket'")
+            raise ParameterError("lines say nothing about people; give a table, or unit='basket'")
         if delimiter is not None or names is not None:
             raise ParameterError(
                 "delimiter= and names= are for tables; what stands between the items of a line is "
@@ -220,7 +223,7 @@ def read_baskets(
         Sealed(data, "baskets"),
         known,
         utility,
-        "basket" if person is None else "person",
+        person,
         None if max_items is None else int(max_items),
         bounds,
         keep == "engine",
@@ -283,6 +286,7 @@ def _unit(unit: str | None, person: str | None, most: int | None) -> int:
     if most is None:
         raise ParameterError("person= needs max_baskets=, the most baskets kept of one person")
     check_count(max_baskets=most)
+    at_most(person, int(most), "basket")  # refuses a name that means another unit
     return int(most)
 
 
@@ -291,7 +295,7 @@ def _layout(source: Any, layout: str, basket: str | None, item: str | None) -> s
     if layout == "auto":
         if named:
             return "pairs"
-        if isinstance(source, str | Path):
+        if isinstance(source, str | Path) and not names_database(source):
             return "indicators" if ending_of(Path(source)) == ".parquet" else "lines"
         return "lines" if isinstance(source, list | tuple) and not _asked(source) else "indicators"
     if named and layout != "pairs":

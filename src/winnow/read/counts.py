@@ -25,6 +25,7 @@ from winnow.read.kept import KEEP, MOST_COLLECTED, KeptCounts
 from winnow.read.large_counts import PackedLabels
 from winnow.read.people import BoundedPeople
 from winnow.read.records import lines_of_file
+from winnow.read.salts import salt_of_run
 from winnow.read.scores import (
     Scores,
     SealedScores,
@@ -224,6 +225,7 @@ def counts(
     public, listed = (None, None) if items is None else public_list(items)
     used = [item] if person is None else [item, person]
     engine = engine_for(source, memory, used, text)
+    salt = salt_of_run(salt)
     key = os.urandom(16).hex() if salt is None else hashlib.blake2b(str(salt).encode()).hexdigest()
     query = CountQuery(item, person, max_items, key, listed)
     bound = 1 if person is None else max_items

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.borders import Border
+from winnow.core.checks import public_rows
 from winnow.core.notebook import Card, InNotebook
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema, cells_text
@@ -64,6 +65,8 @@ class SealedTable(InNotebook):
     """Whether rows with values outside the schema were left out."""
     people: BoundedPeople | None = None
     """Whose rows were bounded, for an estimate of what that left out; None: nobody's."""
+    stated_rows: int | None = None
+    """A public number of rows that was said of it; ``n`` is its own, where that is public."""
 
     def __post_init__(self) -> None:
         check_dropping(self.drops, self.relation, self.rows_per_person)
@@ -88,6 +91,13 @@ class SealedTable(InNotebook):
         ``n`` then says it, also of a table that was read under add-remove.
         """
         return replace(self, relation=Relation.parse(relation))
+
+    @guarded
+    def stating(self, rows: int | None) -> SealedTable:
+        """The table with a public number of rows, or none; another one than ``n`` is refused."""
+        if rows is not None:
+            rows = public_rows(rows, self.n)
+        return replace(self, stated_rows=rows)
 
     @guarded
     def restrict(self, columns: Sequence[str]) -> SealedTable:

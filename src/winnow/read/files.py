@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from winnow.core.borders import Border
 from winnow.errors import DataError, ExtraMissing, InputError
 from winnow.foreign import guarded, instead, plain_type, reason
+from winnow.read.databases import names_database
 from winnow.read.file_columns import (
     DECIMAL,
     INTEGER,
@@ -79,6 +80,8 @@ def read_scores(
         if str(source) == STDIN:
             return _checked(_from_rows(_text(sys.stdin.buffer.read(), written), ".csv", columns,
                                        written))  # fmt: skip
+        if names_database(source):
+            return _from_database(source, columns, written)
         path = Path(source)
         ending = _ending(path, written)
         if written.said and ending in (".json", ".parquet"):
@@ -197,13 +200,42 @@ def _from_rows(text: str, ending: str, columns: Columns, written: TextFormat) ->
 
 def _from_parquet(path: Path, columns: Columns) -> tuple[list[Any], Scores]:
     with instead(ExtraMissing("pyarrow", "parquet", "reading Parquet files"), ImportError):
-        import pyarrow as pa
         import pyarrow.parquet as pq
     with path.open("rb") as opened, instead(DataError(NOT_PARQUET)):
         file = pq.ParquetFile(opened)
         names = file.schema_arrow.names
         label, score = (names[at] for at in two_columns(names, columns))
         table = file.read(columns=[label, score])
+    return _from_arrow(table, label, score, columns)
+
+
+def _from_database(
+    source: str | Path, columns: Columns, written: TextFormat
+) -> tuple[list[Any], Scores]:
+    """Labels and scores of a table, in the order of the labels: its rows have none to rely on."""
+    from winnow.read.databases import arrow_of, opened
+
+    if written.said:
+        raise DataError(
+            "line breaks, delimiters, encodings and names are said of text files; leave them out"
+        )
+    database = opened(source)
+    try:
+        table = arrow_of(
+            database.source, lambda names: (names[at] for at in two_columns(names, columns))
+        )
+    finally:
+        if database.connection is not None:
+            database.connection.close()
+    label, score = table.column_names
+    labels, scores = _from_arrow(table, label, score, columns)
+    order = sorted(range(len(labels)), key=lambda place: str(labels[place]))
+    return [labels[place] for place in order], scores[order]
+
+
+def _from_arrow(table: Any, label: str, score: str, columns: Columns) -> tuple[list[Any], Scores]:
+    import pyarrow as pa
+
     if table.num_rows == 0:
         raise DataError(NOBODY)
     for name, what in ((score, "score"), (label, "label")):

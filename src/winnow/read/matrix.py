@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from winnow.errors import DataError, ExtraMissing, InputError
 from winnow.foreign import guarded, instead
+from winnow.read.databases import names_database
 from winnow.read.file_columns import DECIMAL
 from winnow.read.files import unreadable
 from winnow.read.records import csv_records, text_of
@@ -27,6 +28,11 @@ ENDINGS = (".csv", ".tsv", ".npy", ".parquet")
 @guarded
 def read_matrix(path: str | Path) -> Named:
     """The numbers of a file, one row of the matrix to a line, and the names of the columns."""
+    if names_database(path):
+        raise DataError(
+            f"{path}: a table of a database has no order of rows, and a matrix needs one; save it "
+            "as .parquet"
+        )
     file = Path(path)
     ending = file.suffix.lower()
     if ending not in ENDINGS:

@@ -26,6 +26,7 @@ from winnow.read.counts import check_unit
 from winnow.read.crossing import SealedTable, check_dropping, group
 from winnow.read.kept import KeptRows, changed
 from winnow.read.people import BoundedPeople
+from winnow.read.salts import salt_of_run
 from winnow.read.text_format import TextFormat
 
 if TYPE_CHECKING:  # they need sqlglot
@@ -172,6 +173,7 @@ def read_table(
     unit: str | None = None,
     max_rows: int = 1,
     relation: str | Relation = Relation.SUBSTITUTION,
+    rows: int | None = None,
     line_breaks: bool = False,
     delimiter: str | None = None,
     encoding: str = "utf-8",
@@ -208,7 +210,8 @@ def read_table(
     row per person, which declares it public, is refused.
 
     ``relation`` says what neighbours are. Under 'substitution' the number of rows is public
-    when a person has one row; under 'add-remove' it is private.
+    when a person has one row; under 'add-remove' it is private. ``rows`` then states a public
+    number of which answers are fractions, for ``winnow.ask``: from an earlier release, or a guess.
 
     ``keep="engine"`` leaves the rows where they are: a release asks for the cells of the marginal
     tables that it needs, all in one question, however many rows there are. Then a value outside
@@ -228,6 +231,8 @@ def read_table(
     if person is not None and not isinstance(person, str):
         raise ParameterError(f"person={shown(person)} is not the name of a column; give a text")
     check_count(max_rows=max_rows)
+    if rows is not None:
+        check_count(rows=rows)
     if person is None and max_rows != 1:
         raise ParameterError(
             f"max_rows={max_rows} needs person=: without it every row is a person of its own"
@@ -236,6 +241,7 @@ def read_table(
     who = ROW if person is None else at_most(person, int(max_rows), "row")
     who = replace(who, notes=declared.notes)
     related = Relation.parse(relation)
+    salt = salt_of_run(salt)
     key = os.urandom(16).hex() if salt is None else hashlib.blake2b(str(salt).encode()).hexdigest()
     query = HistogramQuery(declared.columns, person, int(max_rows), key)
 
@@ -254,15 +260,10 @@ def read_table(
             seen = engine_for(source, memory, used, text)
             kept = _KeptTable(seen, query, memory)
             kept.tables([()])  # what cannot be read is refused before anything is charged
+        people = _bounded(seen, person, int(max_rows))
         return SealedTable(
-            declared,
-            Sealed(kept, "rows"),
-            int(max_rows),
-            related,
-            who,
-            drops,
-            _bounded(seen, person, int(max_rows)),
-        )
+            declared, Sealed(kept, "rows"), int(max_rows), related, who, drops, people
+        ).stating(rows)
     with refusing("the source cannot be read", memory=memory):
         seen = engine_for(source, memory, used, text)
         (values, weights), as_text = seen.distinct(query)
@@ -271,10 +272,11 @@ def read_table(
         if drops:
             kept = np.logical_and.reduce([held >= 0 for held in codes])
             codes, weights = tuple(held[kept] for held in codes), weights[kept]
-        rows = group(codes, weights, declared.shape)
+        grouped = group(codes, weights, declared.shape)
     most = int(max_rows)
     people = _bounded(seen, person, most)
-    return SealedTable(declared, Sealed(rows, "rows"), most, related, who, drops, people)
+    table = SealedTable(declared, Sealed(grouped, "rows"), most, related, who, drops, people)
+    return table.stating(rows)
 
 
 def _bounded(engine: Engine, person: str | None, most: int) -> BoundedPeople | None:

@@ -17,7 +17,7 @@ from winnow.privacy.calibration import target_guarantee
 from winnow.privacy.closed_plan import RoundsPlan, calibrate_rounds
 from winnow.release.crossing.run_parts import RowsChoice
 from winnow.release.mwem import TABLES
-from winnow.release.request import ReleaseRequest
+from winnow.release.mwem_request import MwemRequest
 
 STARTS = tuple(250 * 4**k for k in range(9))
 """From 250 to 16 million rows: within a factor of 2 of each there is a plan for it."""
@@ -42,7 +42,7 @@ class RoundsByRows:
         return plan, self.choices[place].rounds
 
 
-def follows_rows(request: ReleaseRequest, total: int | None) -> bool:
+def follows_rows(request: MwemRequest, total: int | None) -> bool:
     """Whether rounds follow the noisy number of rows: it is private, and nothing else is asked."""
     return (
         total is None
@@ -53,7 +53,7 @@ def follows_rows(request: ReleaseRequest, total: int | None) -> bool:
 
 
 def rounds_by_rows(
-    request: ReleaseRequest,
+    request: MwemRequest,
     rounds: Callable[[int], list[int]],
     *,
     delta: Real,

@@ -1,12 +1,11 @@
-"""Plan MWEM: how much noise and what error to expect, from public numbers only."""
+"""What is known of MWEM beforehand: its noise and bounds on its error, from public numbers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from winnow.core.checks import Real, count, delta_range, exact, positive, probability
@@ -14,12 +13,14 @@ from winnow.core.measurement import MEASUREMENTS
 from winnow.core.notebook import Card, InNotebook, lines_card, ruled
 from winnow.core.process import memory_text
 from winnow.core.relation import Relation
-from winnow.core.schema import Schema, cells_text
+from winnow.core.schema import cells_text
 from winnow.core.workloads.workload import Maker, Workload
 from winnow.errors import GuaranteeError, ParameterError
 from winnow.foreign import guarded
 from winnow.privacy import zcdp_rho
 from winnow.privacy.closed_plan import RoundsPlan, calibrate_rounds
+from winnow.read.about import AboutTable, about_table
+from winnow.read.crossing import SealedTable
 from winnow.release.mwem import default_rounds
 from winnow.release.prediction import (
     REGRET,
@@ -64,7 +65,7 @@ class MwemRow:
 
 
 @dataclass(frozen=True)
-class MwemPlan(InNotebook):
+class MwemBounds(InNotebook):
     """What to expect of MWEM, before it is paid for; one row per accountant."""
 
     cells: int
@@ -127,37 +128,35 @@ class MwemPlan(InNotebook):
 
 
 @guarded
-def mwem(
-    schema: Schema | Mapping[str, Any] | str | Path | int,
+def mwem_bounds(
+    about: AboutTable | SealedTable,
     workload: Maker | Workload | int,
     *,
-    n: int | None = None,
     epsilon: Real,
     delta: Real = 0.0,
     alpha: Real | None = None,
     beta: Real = 0.05,
     rounds: int | None = None,
-    rows_per_person: int = 1,
-    relation: str | Relation = Relation.SUBSTITUTION,
     share: Real = 0.5,
     accountants: Sequence[str] | None = None,
-) -> MwemPlan:
-    """What MWEM would do to n rows: noise per round by each accountant, and error bounds.
+) -> MwemBounds:
+    """What MWEM would do to a table: noise per round by each accountant, and error bounds.
 
-    ``schema`` is a schema or its number of cells, ``workload`` a workload or its number of
-    queries. ``rounds`` is the recommended number unless given. Bounds hold in expectation, and
+    ``about`` is ``wn.plan.table(schema, rows=)``, where a number of cells may stand for the schema,
+    or a sealed table; ``workload`` is a workload or its number of queries.
+    ``rounds`` is the recommended number unless given. Bounds hold in expectation, and
     with probability 1 - ``beta``.
 
     ``alpha`` is a largest error to be promised with probability 1 - ``beta``, a fraction of the
-    rows: without ``n`` the plan is for the fewest rows that allow it, with ``n`` for the
-    fewest rounds that reach it. [FastMWEM, Thm 3.1 and 3.3, with constants]
+    rows: where no number of rows is stated the plan is for the fewest rows that allow it, else for
+    the fewest rounds that reach it. [FastMWEM, Thm 3.1 and 3.3, with constants]
     """
-    count(rows_per_person=rows_per_person)
     positive(epsilon=epsilon)
     delta_range(delta=delta)
     probability(beta=beta)
-    kind = Relation.parse(relation)
-    cells, queries, memory = _sizes(schema, workload)
+    public = about_table(about)
+    n, kind, rows_per_person = public.rows, public.relation, public.rows_per_person
+    cells, queries, memory = _sizes(public, workload)
     if alpha is not None:
         if rounds is not None:
             raise ParameterError("rounds follow from alpha; leave out one of them")
@@ -166,12 +165,11 @@ def mwem(
             cells, queries, float(alpha), float(beta), int(rows_per_person), epsilon, delta,
             kind, exact("share", share),
         )  # fmt: skip
-        if n is not None:
-            count(n=n)
         n, rounds = promised.fewest_rows() if n is None else (n, promised.fewest_rounds(int(n)))
     elif n is None:
-        raise ParameterError("n is missing; give n=, or alpha= to find it")
-    count(n=n)
+        raise ParameterError(
+            "the number of rows is missing; give wn.plan.table(schema, rows=), or alpha= to find it"
+        )
     recommended = default_rounds(
         cells=cells,
         queries=queries,
@@ -209,7 +207,7 @@ def mwem(
                     plan.accountant, plan, cells, queries, int(n), int(rows_per_person), float(beta)
                 )
             )
-    return MwemPlan(
+    return MwemBounds(
         cells,
         queries,
         int(n),
@@ -324,20 +322,15 @@ def _row(
     )
 
 
-def _sizes(schema: Any, workload: Any) -> tuple[int, int, int]:
-    if isinstance(schema, int) and not isinstance(schema, bool):
-        count(cells=schema)
-        if isinstance(workload, Maker):
+def _sizes(about: AboutTable, workload: Any) -> tuple[int, int, int]:
+    cells = about.cells
+    if isinstance(workload, Maker):
+        if about.schema is None:
             raise ParameterError(
                 "a workload needs a schema, not a number of cells; give the schema"
             )
-        cells, bound = int(schema), None
-    else:
-        bound = Schema.parse(schema)
-        cells = bound.cells
-    if isinstance(workload, Maker):
-        assert bound is not None
-        return cells, workload.size(bound), BYTES_PER_CELL * cells + workload.memory(bound)
+        size = workload.size(about.schema)
+        return cells, size, BYTES_PER_CELL * cells + workload.memory(about.schema)
     if isinstance(workload, Workload):
         return cells, workload.size, BYTES_PER_CELL * cells + workload.memory()
     count(queries=workload)

@@ -35,8 +35,8 @@ from winnow.release.crossing.run_parts import event_before
 from winnow.release.crossing.tables import TableNoise
 from winnow.release.mechanism import MeasureMarginals
 from winnow.release.mwem import TABLES, default_rounds, default_tables
-from winnow.release.request import (
-    ReleaseRequest,
+from winnow.release.mwem_request import (
+    MwemRequest,
     check_search,
     check_slack,
     measurement_of,
@@ -118,7 +118,7 @@ class ReleaseSettings:
         return self.rounds.guarantee
 
 
-def release_settings(request: ReleaseRequest) -> ReleaseSettings:
+def release_settings(request: MwemRequest) -> ReleaseSettings:
     """Fix everything, or say what is impossible; nothing is charged here."""
     positive_float(epsilon=request.epsilon)
     delta_range(delta=request.delta)
@@ -223,7 +223,7 @@ def release_settings(request: ReleaseRequest) -> ReleaseSettings:
     )
 
 
-def _check_tables(request: ReleaseRequest, workload: Workload) -> None:
+def _check_tables(request: MwemRequest, workload: Workload) -> None:
     """Refuse whole tables where there are none."""
     if request.universe is not None or None in map(table_columns, workload.parts):
         raise ParameterError(
@@ -240,7 +240,7 @@ _Part = tuple[Workload, Workload, tuple[int, ...], Integers | None]
 
 
 def _reduced(
-    request: ReleaseRequest, workload: Workload, total: int | None
+    request: MwemRequest, workload: Workload, total: int | None
 ) -> tuple[list[_Part], str]:
     """The domain as it is, in groups, or sampled; and what accuracy then rests on."""
     schema, limit = request.schema, parse_memory(request.memory)
@@ -276,13 +276,11 @@ def _check_domain(schema: Schema, workload: Workload, limit: int, memory: str | 
             f"the domain has {cells_text(schema.cells)} cells and needs about "
             f"{memory_text(needed)}, more than memory={shown(memory)}; name fewer columns "
             "(table.restrict), coarser bins, groups=[[...], [...]] of columns, universe= cells "
-            "to sample, keep all columns with wn.release_wide, or allow more"
+            "to sample, keep all columns with method=wn.Graphical(), or allow more"
         )
 
 
-def _rounds(
-    request: ReleaseRequest, parts: list[_Part], total: int | None
-) -> tuple[list[int], str]:
+def _rounds(request: MwemRequest, parts: list[_Part], total: int | None) -> tuple[list[int], str]:
     workloads = [own for _, own, _, _ in parts]
     given = request.rounds
     if isinstance(given, Sequence) and not isinstance(given, str):
@@ -324,9 +322,7 @@ def _rows(total: int | None) -> str:
     return f"as if there were {ROWS_WITHOUT_TOTAL:,} rows (their number is private)"
 
 
-def _tables(
-    request: ReleaseRequest, workload: Workload, total: int | None
-) -> tuple[list[int], str]:
+def _tables(request: MwemRequest, workload: Workload, total: int | None) -> tuple[list[int], str]:
     """How many tables are measured, all groups together."""
     if request.rounds is not None:
         assert not isinstance(request.rounds, Sequence)
@@ -355,19 +351,19 @@ def _sum(rounds: list[int]) -> str:
     return " + ".join(map(str, rounds))
 
 
-def _delta_for(request: ReleaseRequest) -> Real:
+def _delta_for(request: MwemRequest) -> Real:
     """Pure sums of laplace noise have no use for a delta."""
     return 0.0 if request.accountant == "pure" else request.delta
 
 
-def _total_multiplier(request: ReleaseRequest) -> float:
+def _total_multiplier(request: MwemRequest) -> float:
     """The noise of a private number of rows."""
     share = float(request.total_share if request.total_share is not None else TOTAL_SHARE)
     rho, epsilon = strength(request)
     return few_digits_up(1 / (share * epsilon) if rho is None else 1 / math.sqrt(2 * share * rho))
 
 
-def _first_tables(request: ReleaseRequest, total: int | None) -> tuple[float, ...]:
+def _first_tables(request: MwemRequest, total: int | None) -> tuple[float, ...]:
     """The noise of the tables of single columns that are measured before the rounds, if any.
 
     The updates and the indexes of papers start as they do there, from the uniform distribution.

@@ -29,6 +29,7 @@ from winnow.core.workloads.marginal import MarginalPart
 from winnow.core.workloads.part import Part, declared, declared_width
 from winnow.core.workloads.workload import Workload
 from winnow.errors import ParameterError
+from winnow.fit.tables import FitQuality
 from winnow.foreign import instead, shown
 from winnow.release.factors import Factor
 from winnow.release.long_form import free_name, query_columns
@@ -86,6 +87,8 @@ class SyntheticDistribution(InNotebook, Framed):
     """What the accuracy rests on beside the noise; empty: nothing else."""
     first_tables: tuple[tuple[int, ...], ...] = ()
     """The noisy counts of each column that the rounds started from; empty: they started uniform."""
+    fit: FitQuality | None = None
+    """How well the distribution fits what was measured; None: it was not fitted to tables."""
 
     def __post_init__(self) -> None:
         covered = sorted(column for factor in self.factors for column in factor.columns)
@@ -118,7 +121,24 @@ class SyntheticDistribution(InNotebook, Framed):
         """
         listed = len(columns) == 1 and not isinstance(columns[0], str)
         names: Any = columns[0] if listed else columns
-        return self._marginal(self.schema.positions(names))
+        part = MarginalPart(self.schema, self.schema.positions(names))
+        size = math.prod(self.schema.shape[column] for column in part.columns)
+        if size > _MOST_CELLS:
+            raise ParameterError(
+                f"a table of {cells_text(size)} cells does not fit; name fewer columns"
+            )
+        answers = self._fractions(Workload(self.schema, (part,)))
+        return answers.reshape([self.schema.shape[column] for column in part.columns])
+
+    def fitted(self, workload: Any = None) -> Floats:
+        """The answers of the distribution itself, as fractions: what ``sample`` draws from.
+
+        They are never negative. Where released tables tell more, ``answers`` says what these do.
+        """
+        bound = self._bound(workload)
+        parts = np.split(self._model_fractions(bound), bound.offsets[1:-1])
+        pairs = zip(bound.parts, parts, strict=True)
+        return np.concatenate([declared(part.bound, answers) for part, answers in pairs])
 
     def to_columns(self, workload: Any = None) -> Columns:
         """The answers in long form: one column for each attribute, and the estimate in rows.
@@ -141,7 +161,13 @@ class SyntheticDistribution(InNotebook, Framed):
         del columns["query"]
         named = sum(name in columns for name in self.schema.names)
         card = columns_card(f"Synthetic table of {self.total:,} rows", columns, named)
+        card = card.with_notes(("fit", self.fit_note)) if self.fit_note else card
         return replace(card, picture=self._picture)
+
+    @property
+    def fit_note(self) -> str:
+        """What a person has to know before synthetic rows are used; empty: nothing."""
+        return "" if self.fit is None else self.fit.note
 
     def _picture(self) -> bytes:
         from winnow.plots.release import draw_columns
@@ -215,7 +241,11 @@ class SyntheticDistribution(InNotebook, Framed):
         return bound
 
     def _fractions(self, bound: Any) -> Floats:
-        """The answers in [0, 1]; stored weights share the sums of all marginals."""
+        """The best known answers as fractions, before they are declared in [-c, c]."""
+        return self._model_fractions(bound)
+
+    def _model_fractions(self, bound: Any) -> Floats:
+        """Those of the distribution, in [0, 1]; stored weights share the sums of all marginals."""
         whole = self._whole()
         if whole is not None:
             return np.asarray(bound.answers(whole))
@@ -319,6 +349,8 @@ class SyntheticDistribution(InNotebook, Framed):
         }
         if self.errors is not None:
             document["errors"] = self.errors.to_dict()
+        if self.fit is not None:
+            document["fit"] = self.fit.to_dict()
         return document | ({"rests_on": self.rests_on} if self.rests_on else {})
 
     @classmethod
@@ -352,6 +384,7 @@ class SyntheticDistribution(InNotebook, Framed):
                 document["total"],
                 measured,
                 rests_on=document.get("rests_on", ""),
+                fit=FitQuality(**document["fit"]) if document.get("fit") else None,
             )
 
     def __repr__(self) -> str:

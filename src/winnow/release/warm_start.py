@@ -1,7 +1,7 @@
 """A first distribution from tables of single columns, before rounds over queries.
 
 A part of the budget measures the table of every column, and the rounds start from independent
-columns with these tables, fitted as in ``table_fit``, instead of from the uniform distribution.
+columns with these tables, fitted as in ``winnow.fit``, instead of from the uniform distribution.
 
 The rule was chosen on generated tables (mixtures of six product distributions, even and skewed;
 three shapes of 1,024 to 2,880 cells, 3,000 and 50,000 rows, 2,000 random conjunctions, epsilon .1
@@ -32,9 +32,9 @@ from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.core.workloads.marginal import MarginalPart
 from winnow.core.workloads.workload import Workload
+from winnow.fit.tables import LEAST_NOISE, fit_column
 from winnow.privacy.closed_plan import few_digits_up
 from winnow.release.crossing.tables import table_noise
-from winnow.release.table_fit import TableWeights
 
 Floats = NDArray[np.float64]
 
@@ -42,7 +42,6 @@ SHARE = Fraction(1, 10)
 """The part of the budget that the tables of single columns get, unless the user says."""
 MOST_NOISE = 0.2
 """The most that noise may move the usual table, as a part of the rows."""
-_PASSES = 30
 
 
 def single_columns(schema: Schema) -> Workload:
@@ -93,10 +92,7 @@ def independent_start(
     """Positive weights over the cells of some columns: independent, each as its table says."""
     columns = []
     for counts, deviation in zip(tables, deviations, strict=True):
-        fit = TableWeights((len(counts),))
-        fit.learn((0,), counts / total, deviation / total)
-        fit.fit(_PASSES)
-        columns.append(fit.weights)
+        columns.append(fit_column(counts / total, max(deviation, LEAST_NOISE) / total))
     weights: Floats = reduce(np.multiply.outer, columns).ravel()
     return np.maximum(weights, _SMALLEST / len(weights))
 

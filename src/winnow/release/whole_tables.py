@@ -3,12 +3,13 @@
 The cells of a table are disjoint, so a person moves one of them (two, if replaced), and all are
 measured for what one costs. Selection is among tables, not among cells: by the l1 distance of a
 table from what the distribution says, less what noise would make of it. The distribution of
-maximum entropy follows the measurements (``table_fit``). [MWEM: Hardt-Ligett-McSherry 2012;
+maximum entropy follows the measurements (``winnow.fit``). [MWEM: Hardt-Ligett-McSherry 2012;
 whole tables: McKenna-Miklau-Sheldon 2021]
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -17,17 +18,16 @@ from numpy.typing import NDArray
 
 from winnow.core.sealed import Sealed
 from winnow.core.workloads.part import table_columns
+from winnow.fit.junction_tree import Columns
+from winnow.fit.tables import Estimator, FitQuality, NoisyTable, together
 from winnow.release.crossing.tables import MeasuredTable
 from winnow.release.factors import Factor
 from winnow.release.mechanism import MarginalRun
 from winnow.release.query_errors import QueryErrors, TableErrors
 from winnow.release.settings import ReleaseSettings
 from winnow.release.synthetic import MeasuredQuery, SyntheticDistribution
-from winnow.release.table_fit import Columns, TableWeights
 
 Floats = NDArray[np.float64]
-
-_PASSES, _LAST_PASSES = 2, 30
 
 
 def synthesise_tables(
@@ -67,7 +67,11 @@ class _TableFitting:
     def __post_init__(self) -> None:
         tasks = self.planned.tasks
         self._noise = self.planned.cell_noise.deviation / self.total
-        self._groups = [TableWeights(task.workload.schema.shape) for task in tasks]
+        shapes = [task.workload.schema.shape for task in tasks]
+        self._fits = [Estimator(shape, self.total) for shape in shapes]
+        self._tables: list[list[NoisyTable]] = [[] for _ in tasks]
+        self._weights = [np.full(math.prod(shape), 1.0 / math.prod(shape)) for shape in shapes]
+        self._qualities: dict[int, FitQuality] = {}
         self._tasks: list[int] = []
         self._columns: list[Columns] = []
         for number, task in enumerate(tasks):
@@ -77,8 +81,8 @@ class _TableFitting:
 
     def tables(self) -> list[Floats]:
         """What the distributions say of every table, as fractions, in the workload's order."""
-        pairs = zip(self.planned.tasks, self._groups, strict=True)
-        answers = np.concatenate([task.workload.answers(group.weights) for task, group in pairs])
+        pairs = zip(self.planned.tasks, self._weights, strict=True)
+        answers = np.concatenate([task.workload.answers(weights) for task, weights in pairs])
         return np.split(answers, self.planned.workload.offsets[1:-1])
 
     def take(self, found: MeasuredTable, said: Floats, *, last: bool) -> None:
@@ -94,19 +98,24 @@ class _TableFitting:
             self.measured.append(
                 MeasuredQuery(label, int(count), float(answer), first + inside, 0, task)
             )
-        group = self._groups[self._tasks[place]]
-        group.learn(self._columns[place], answers, self._noise)
-        group.fit(_LAST_PASSES if last else _PASSES)
-        if last:
-            for each in self._groups:
-                each.fit(_LAST_PASSES)
+        number, deviation = self._tasks[place], self.planned.cell_noise.deviation
+        self._tables[number].append(NoisyTable(self._columns[place], found.counts, deviation))
+        for task in range(len(self._fits)) if last else [number]:
+            self._fit(task, last=last)
+
+    def _fit(self, task: int, *, last: bool) -> None:
+        if tables := self._tables[task]:
+            fitted = self._fits[task].fit(tables, last=last)
+            columns = range(len(fitted.model.tree.shape))
+            self._weights[task] = fitted.model.marginal(columns).reshape(-1)
+            self._qualities[task] = fitted.quality
 
     def synthetic(self) -> SyntheticDistribution:
         """What came out."""
         planned = self.planned
         factors = [
-            Factor(task.columns, task.workload.schema.shape, group.weights)
-            for task, group in zip(planned.tasks, self._groups, strict=True)
+            Factor(task.columns, task.workload.schema.shape, weights)
+            for task, weights in zip(planned.tasks, self._weights, strict=True)
         ]
         errors = TableErrors(np.array(self.gaps), self._noise)
         return SyntheticDistribution(
@@ -117,4 +126,5 @@ class _TableFitting:
             QueryErrors((errors,)),
             planned.workload,
             planned.rests_on,
+            fit=together(list(self._qualities.values())),
         )

@@ -219,8 +219,14 @@ def _answer_accuracy(synthetic: SyntheticDistribution) -> str:
         heading("How accurate is it?")
         + paragraph(about + more)
         + (rests if synthetic.rests_on else "")
+        + _about_fit(synthetic)
         + table(heads, rows)
     )
+
+
+def _about_fit(synthetic: SyntheticDistribution) -> str:
+    note = synthetic.fit_note
+    return paragraph(f"About the fit: {note}.", "warning") if note else ""
 
 
 def _accuracy(synthetic: SyntheticDistribution, errors: QueryErrors) -> str:
@@ -238,6 +244,7 @@ def _accuracy(synthetic: SyntheticDistribution, errors: QueryErrors) -> str:
                 f"{bound_in_words(synthetic)}"
             ),
             rests if synthetic.rests_on else "",
+            _about_fit(synthetic),
             figure(
                 draw_parts(parts, noise=errors.noise, estimate=errors.estimate),
                 "Distance of the final distribution from the measurements, by part of the workload",

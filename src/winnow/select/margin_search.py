@@ -7,6 +7,17 @@ tested one by one, as for explicit scores. Beyond those, all ranks of a class ha
 T grows like ln l, so the first that passes is found by inverting the cumulative hazard over
 pieces that double in length (``first_passing``): exactly the same law, whether a class
 has ten members or 10^12, or infinitely many.
+
+Counts are listed only where a test can still pass. No margin exceeds s(1), and the noise of every
+test is on the tape, so it is known beforehand which tests pass at a bound above their margins.
+A test that fails at such a bound fails, as a smaller margin helps nobody: of all those the search
+looks only at the first that passes at its bound, a candidate. If no test is one, the search is
+over and has listed nothing but the largest count. A candidate's noise says which margin g it
+needs. So its outcome is the answer to one question, whether at most l candidates of the universe
+have s(1) - g + 1 or more, and a listing that ends after a few more than l answers it: either all
+of those are listed, or there are more. In the second case s(l+1) is at least s(1) - g + 1, which
+is a better bound for all ranks until there. Each outcome is that of the test with its own margin
+and its own noise, whatever is listed before, and in whichever steps.
 """
 
 from __future__ import annotations
@@ -15,16 +26,16 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from itertools import accumulate
+from math import floor
 
 import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.borders import Border
-from winnow.core.bounded import noise
 from winnow.core.checks import Real, exact
-from winnow.core.laws import Law
 from winnow.core.noisy_top.laplace_tests import LaplaceTests
-from winnow.core.noisy_top.ranked import Ranked
+from winnow.core.noisy_top.ranked import Ranked, count_at
 from winnow.core.tape import Tape
 from winnow.select.kernels.first_passing import Piece, first_passing
 
@@ -114,6 +125,10 @@ ONE_BY_ONE = Border(
 )
 """So many ranks are tested one by one; any number gives the same law."""
 
+_FEW = 256
+"""A listing that decides a test at rank l goes on until 4 l and so many: a pass over baskets takes
+longer than as many itemsets, which often decide the next tests, too."""
+
 
 def laplace_tests(epsilon: Fraction, tape: Tape) -> LaplaceTests:
     """The comparisons of the search: Z and G are shared, Z_l belongs to rank l [LMM, Alg 1]."""
@@ -139,45 +154,33 @@ class MarginSearch:
     def stopping_rank(self, ranked: Ranked, tape: Tape) -> int | None:
         """The rank at which the search stops; None: it never does (endless universe)."""
         tests = laplace_tests(exact("epsilon", self.epsilon), tape)
-        shared = tests._shared(tape.child("common"))[0]
-        top = ranked.top(self._reach(tests, 1, shared))
-        rank, part = 1, 0
-        while True:
-            margins = _Margins(ranked, top, self.sensitivity, self.last_rank)
-            last = margins.last
-            near = min(self.last_rank if last is None else last, self._singly)
-            if rank <= near:
-                found = self._near(tests, margins, rank, near)
-                if found is not None:
-                    return found
-                rank = near + 1
-            if rank <= (self.last_rank if last is None else last):
-                pieces = [
-                    Piece(first, size, margin - self._least(first))
-                    for margin, first, size in margins.pieces(rank)
-                ]
-                found = first_passing(
-                    tests, pieces, partial(self._offset, margins), tape.child(f"far-{part}")
-                )
-                if found is not None:
-                    return found
-                part += 1
-                rank = last + 1 if last is not None else rank
-            if ranked.floor == 1:
-                return ranked.total
-            if rank <= self._singly and self._certain(tests, rank, top - ranked.floor + 1):
-                return rank
-            below = ranked.floor - 1 - (top - ranked.floor) // 16
-            ranked.lower(max(1, min(below, top - self._reach(tests, rank, shared, margins))))
+        last = self.last_rank if ranked.total is None else ranked.total - 1
+        margins = _Margins(ranked, self.sensitivity, last)
+        near, rank = max(0, min(last, self._singly)), 1
+        while (candidate := self._near(tests, margins, rank, near)) is not None:
+            if margins.known(candidate):
+                return candidate
+            needed = self._needed_gap(tests, candidate, margins.top)
+            if not margins.exceeds(candidate, margins.top - needed + 1):
+                return candidate
+            rank = candidate + 1
+        found = first_passing(
+            tests,
+            near + 1,
+            partial(self._pieces, margins),
+            lambda rank: margins.at(rank) - self._threshold(rank),
+            tape.child("far-0"),
+        )
+        return ranked.total if found is None else found
 
     def _near(self, tests: LaplaceTests, margins: _Margins, first: int, last: int) -> int | None:
-        """Ranks first..last one by one, in chunks: the search mostly stops early."""
-        size, offset = 256, partial(self._offset, margins)
+        """The first of some ranks that passes at its bound, in chunks: it mostly comes early."""
+        size, offset = 256, partial(self._highest_offset, margins)
         while first <= last:
             stop = min(last, first + size - 1)
             ranks = np.arange(first, stop + 1)
             needed = self._needed(ranks)
-            gaps = margins.floats(ranks)
+            gaps = margins.bounds(ranks)
             errors = 2.0**-49 * (gaps + needed)
 
             passed = np.flatnonzero(tests.outcomes(first, gaps - needed, errors, offset))
@@ -186,96 +189,105 @@ class MarginSearch:
             first, size = stop + 1, 4 * size
         return None
 
-    def _certain(self, tests: LaplaceTests, rank: int, gap: int) -> bool:
-        """Whether a rank stops the search if its margin is `gap` counts, or more.
+    def _needed_gap(self, tests: LaplaceTests, rank: int, high: int) -> int:
+        """The least gap between counts at which a rank passes that does so at `high`, exactly."""
+        low = -1  # no gap is smaller than 0
+        bar = self._threshold(rank) + Fraction(float(tests.bars(np.array([rank]))[0][0]))
+        likely = floor(bar * self.sensitivity) + 1
+        for gap in (likely, likely - 1, likely + 1):
+            if low < gap < high:
+                low, high = (low, gap) if self._passes(tests, rank, gap) else (gap, high)
+        while high - low > 1:
+            gap = (low + high) // 2
+            low, high = (low, gap) if self._passes(tests, rank, gap) else (gap, high)
+        return high
 
-        The next count is not listed yet, but it lies below the floor: where the test passes
-        with the least margin that this leaves, it passes.
-        """
-        offset = Fraction(gap) / self.sensitivity - self._threshold(rank)
+    def _passes(self, tests: LaplaceTests, rank: int, gap: int) -> bool:
+        """Whether a rank passes if the next count lies `gap` below the largest."""
+        offset = gap / self.sensitivity - self._threshold(rank)
         value = np.array([float(offset)])
         return bool(tests.outcomes(rank, value, 2.0**-50 * np.abs(value), lambda _: offset)[0])
 
-    def _offset(self, margins: _Margins, rank: int) -> Fraction:
-        return margins.at(rank) - self._threshold(rank)
+    def _highest_offset(self, margins: _Margins, rank: int) -> Fraction:
+        return margins.bound(rank) - self._threshold(rank)
 
-    def _needed(self, ranks: NDArray[np.int64] | Floats) -> Floats:
+    def _pieces(self, margins: _Margins, rank: int) -> list[Piece]:
+        """The ranks from one on in pieces; T grows, and float64 errors are far below 2^-30."""
+        pieces = margins.pieces(rank)
+        firsts = np.array([float(first) for _, first, _ in pieces])
+        least = (Fraction(t) * Fraction(2**30 - 1, 2**30) for t in self._needed(firsts).tolist())
+        return [
+            Piece(first, size, margin - threshold)
+            for (margin, first, size), threshold in zip(pieces, least, strict=True)
+        ]
+
+    def _needed(self, ranks: Ranks) -> Floats:
         return stopping_margin(ranks, float(self.epsilon), float(self.delta), self.thresholds)
 
     def _threshold(self, rank: int) -> Fraction:
         """T(l): the float64 that is used is the threshold."""
         return Fraction(float(self._needed(np.array([float(rank)]))[0]))
 
-    def _least(self, rank: int) -> Fraction:
-        """A bound below T from this rank on: T grows, and float64 errors are far smaller."""
-        return self._threshold(rank) * Fraction(2**30 - 1, 2**30)
-
-    def _reach(
-        self, tests: LaplaceTests, rank: int, shared: float, margins: _Margins | None = None
-    ) -> int:
-        """How far below the top the search will look, roughly: only a matter of time.
-
-        The least gap that would stop it at one of the ranks from here to three times as far,
-        by their own noises, which the tape has already. Where some counts are known: that of the
-        first rank that will stop it if candidates go on to double as they did last.
-        """
-        if rank > self._singly:  # a class of very many was passed at once
-            far = float(self._needed(np.array([float(rank)]))[0]) - shared
-            return int(min(2.0**62, max(0.0, far * float(self.sensitivity)))) + 1
-        ranks = np.arange(rank, 3 * rank + 16)
-        own = tests.tape.child("own")
-        z, _ = noise(Law.LAPLACE, own.words(rank, len(ranks)), own.extension(ranks, 0)[:, 0], None)
-        wanted = self._needed(ranks) - shared - float(tests.scale) * z
-        margin = float(wanted.min())
-        if margins is not None and rank > 4:
-            half, last = margins.floats(np.array([rank // 2, rank - 1])).tolist()
-            expected = last + (last - half) * np.log2(ranks / (rank // 2)) - (last - half)
-            stops = np.flatnonzero(wanted <= expected)
-            margin = max(margin, float(expected[stops[0] if len(stops) else -1]))
-        return int(min(2.0**62, max(0.0, margin * float(self.sensitivity)))) + 1
-
 
 class _Margins:
-    """s(1) - s(l+1) over the sensitivity, for the ranks l whose next count is listed."""
+    """s(1) - s(l+1) over the sensitivity, for the ranks l = 1 .. last, as far as they are known."""
 
-    def __init__(self, ranked: Ranked, top: int, sensitivity: Fraction, last_rank: int) -> None:
-        counts, sizes = ranked.classes()
-        self._gaps = [top - count for count in counts.tolist()]
-        self._ends: list[int] = []  # how many candidates have at least the class's count
-        total = 0
-        for size in sizes:
-            total += size
-            self._ends.append(total)
-        self.last: int | None = total - 1
-        """The last rank that can be tested; None: there is always another."""
-        if ranked.floor == 1:
-            if ranked.total is None:
-                self._gaps.append(top)
-                self._ends.append(max(last_rank, total) + 1)
-                self.last = None
-            elif ranked.total > total:
-                self._gaps.append(top)
-                self._ends.append(ranked.total)
-                self.last = ranked.total - 1
-        self._sensitivity = sensitivity
+    def __init__(self, ranked: Ranked, sensitivity: Fraction, last: int) -> None:
+        self._ranked, self._sensitivity, self._last = ranked, sensitivity, last
+        self.top = ranked.top()
+        self._least: list[tuple[int, int]] = []
+        """(rank, count): s(l+1) is not below the count for l up to the rank."""
+        self._read()
+
+    def _read(self) -> None:
+        """Ranks in runs of one bound: those of listed classes, where it is the gap, and others."""
+        counts, sizes = self._ranked.classes()
+        self._gaps = [self.top - count for count in counts.tolist()]
+        self._ends = list(accumulate(sizes))  # the first rank behind each run
+        self._listed = self._ends[-1] if self._ends else 0
+        for rank, count in (*sorted(self._least), (self._last, 0)):
+            if rank >= (self._ends[-1] if self._ends else 0):
+                self._gaps.append(self.top - count)
+                self._ends.append(rank + 1)
+
+    def known(self, rank: int) -> bool:
+        """Whether the bound of a rank is its margin."""
+        return rank < self._listed or self._ranked.floor == 1
+
+    def exceeds(self, rank: int, count: int) -> bool:
+        """Whether more candidates than `rank` have a count or more; few more are listed."""
+        most = 4 * rank + _FEW
+        self._ranked.lower(count, most)
+        crowded = self._ranked.floor > count
+        if crowded:
+            better = [(r, c) for r, c in self._least if r > most or c > count]
+            self._least = [*better, (most, count)]
+        self._read()
+        return crowded or self._gaps[bisect_right(self._ends, rank)] <= self.top - count
 
     def at(self, rank: int) -> Fraction:
-        """The margin at one rank."""
+        """The margin at one rank; counts are listed until it is known."""
+        gap = Fraction(self.top - count_at(self._ranked, rank))
+        self._read()
+        return gap / self._sensitivity
+
+    def bound(self, rank: int) -> Fraction:
+        """A bound above the margin at one rank."""
         return Fraction(self._gaps[bisect_right(self._ends, rank)]) / self._sensitivity
 
-    def floats(self, ranks: NDArray[np.int64]) -> Floats:
-        """The margins at many ranks, correctly rounded up to two operations."""
+    def bounds(self, ranks: NDArray[np.int64]) -> Floats:
+        """The bounds at many ranks, correctly rounded up to two operations."""
         ends = np.array([min(end, 2**62) for end in self._ends], np.int64)
         places = np.searchsorted(ends, ranks, side="right")
         gaps = np.array(self._gaps, np.int64)
         return np.asarray(gaps[places].astype(np.float64) / float(self._sensitivity))
 
     def pieces(self, rank: int) -> list[tuple[Fraction, int, int]]:
-        """(margin, first rank, ranks) from a rank on; within a class they double in length."""
+        """(bound, first rank, ranks) from a rank on; within a run they double in length."""
         found = []
         place = bisect_right(self._ends, rank)
         while place < len(self._ends):
-            end = self._ends[place]
+            end = min(self._ends[place], self._last + 1)
             while rank < end:
                 size = min(end - rank, rank)
                 found.append((self._gaps[place] / self._sensitivity, rank, size))

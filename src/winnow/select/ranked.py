@@ -18,7 +18,6 @@ import numpy as np
 
 from winnow.core.checks import Real, exact, positive, probability, set_counts
 from winnow.core.laws import Law
-from winnow.core.noisy_top.best_class import best_class
 from winnow.core.noisy_top.log_counts import LogCounts
 from winnow.core.noisy_top.ranked import Member, Ranked, Without
 from winnow.core.noisy_top.support_classes import SupportClasses
@@ -134,7 +133,7 @@ class RankedNoisyMax(OneOf):
         scale = self.scale(utility)
         reach = int(min(Fraction(2**62), 40 / scale))
         classes = SupportClasses(universe, scale, reach)
-        count = best_class(classes, self.noise, tape.child("class"))[0]
+        count = classes.best(self.noise, tape.child("class"))
         return count, universe.take(count, tape.child("member").stream())
 
 

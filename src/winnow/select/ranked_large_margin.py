@@ -6,20 +6,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from winnow.core.checks import Real, exact, one_of, positive
 from winnow.core.laws import Law
-from winnow.core.noisy_top.draw import noisy_top
-from winnow.core.noisy_top.ranked import Ranked, Without, zero_class
+from winnow.core.noisy_top.ranked import First, Without
+from winnow.core.noisy_top.support_classes import SupportClasses
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.privacy import Promise, promise
 from winnow.select.crossing import check_scale
 from winnow.select.margin_search import LAST_RANK, THRESHOLDS, MarginSearch
-from winnow.select.ranked import Found, OneOf, check_delta, log_counts
+from winnow.select.ranked import Found, OneOf, check_delta
 
 
 @dataclass(frozen=True)
@@ -27,8 +24,8 @@ class RankedLargeMargin(OneOf):
     """The large margin mechanism over counts that are listed lazily. [LMM, Alg 1, Section 4.1]
 
     The law is that of ``LargeMargin`` on all candidates: find the stopping rank l of the search
-    (``margin_search``: only counts until rank l + 1 are ever listed), then draw one of the l
-    best with probability proportional to exp(epsilon s/6), class by class.
+    (``margin_search``: counts are listed only as far as a test can still pass), then draw one of
+    the l best with probability proportional to exp(epsilon s/6), class by class.
 
     Formal guarantees
         (epsilon, delta)-DP under the relation of the utility; the sensitivity is the utility's
@@ -99,29 +96,7 @@ class RankedLargeMargin(OneOf):
         rank = self.search(utility).stopping_rank(universe, tape.child("search"))
         if rank is None:
             return None
-        counts, sizes = leaders(universe, rank)
-        place = 0
-        if len(counts) > 1:
-            logs = log_counts(sizes)
-            scale = self._choice_scale(utility)
-            place = noisy_top(counts, tape.child("choice"), Law.GUMBEL, scale, log_counts=logs)[0]
-        count = int(counts[place])
+        classes = SupportClasses(First(universe, rank), self._choice_scale(utility), 0)
+        count = classes.best(Law.GUMBEL, tape.child("choice"))
         member = universe.take(count, tape.child("member").stream())
         return None if member is None else (count, member)
-
-
-def leaders(universe: Ranked, rank: int) -> tuple[NDArray[np.int64], list[int]]:
-    """The counts of the first `rank` candidates and how many of those have each."""
-    counts, sizes = universe.classes()
-    taken, left = [], rank
-    for size in sizes:
-        if left <= 0:
-            break
-        taken.append(min(size, left))
-        left -= size
-    kept = counts[: len(taken)]
-    if left > 0:
-        zeros = zero_class(universe)
-        kept = np.append(kept, np.int64(0))
-        taken.append(left if zeros is None else min(left, zeros))
-    return kept, taken

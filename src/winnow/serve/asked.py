@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
+from winnow.answers.request import PlannedRelease
 from winnow.core.options import Option
 from winnow.select.request import WantedSelect
 from winnow.topk.request import PlannedTopK
@@ -24,3 +25,13 @@ class TopKOf(PlannedTopK):
     """The k most common values of a column, or items."""
 
     column: Annotated[str | None, COLUMN] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseOf(PlannedRelease):
+    """Answers to all queries of a workload, and a synthetic table."""
+
+    rows: Annotated[
+        int | None,
+        Option("A public number of rows, where theirs is private.", "N", least=1, most=10**9),
+    ] = None

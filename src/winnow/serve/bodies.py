@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
-from winnow.serve.asked import SelectOf, TopKOf
+from winnow.itemsets.request import Itemsets
+from winnow.serve.asked import ReleaseOf, SelectOf, TopKOf
 from winnow.serve.derived import body
 
 Positive = Annotated[float, Meta(gt=0, le=1e6)]
@@ -84,8 +85,8 @@ if TYPE_CHECKING:  # of what is derived, what the server itself reads
         with_cut: float
 else:
     _COLUMN = {"column": Name | None}
-    SelectOrder = body("SelectOrder", SelectOf, Order, "select", _COLUMN, __name__)
-    TopKOrder = body("TopKOrder", TopKOf, Order, "top-k", _COLUMN, __name__)
+    SelectOrder = body("SelectOrder", SelectOf, Order, "select", _COLUMN)
+    TopKOrder = body("TopKOrder", TopKOf, Order, "top-k", _COLUMN)
 
 
 class TablesOrder(Order, tag="tables", kw_only=True, frozen=True):
@@ -100,37 +101,35 @@ class TablesOrder(Order, tag="tables", kw_only=True, frozen=True):
     with_cut: Share = 0.0
 
 
-class ItemsetsOrder(Order, tag="itemsets", kw_only=True, frozen=True):
-    """The itemsets of a size that most baskets hold."""
+if TYPE_CHECKING:
 
-    size: Annotated[int, Meta(ge=1, le=8)]
-    k: Annotated[int, Meta(ge=1, le=1000)] = 1
-    delta: Delta = 0.0
-    with_counts: bool = False
-    with_subsets: bool = False
-    """Supports of all subsets as well, from which association rules follow."""
-    mechanism: str = "auto"
+    class ItemsetsOrder(Order, kw_only=True, frozen=True):
+        """Read off ``Itemsets``."""
 
+        size: int
+        k: int | None
+        delta: float
+        method: Any
+        supports: str | None
 
-class QueriesOrder(Order, tag="queries", kw_only=True, frozen=True):
-    """Answers to a workload, and a synthetic table."""
-
-    workload: Workload
-    delta: Delta = 0.0
-    method: str = "auto"
-    rows: Whole | None = None
+else:
+    ItemsetsOrder = body("ItemsetsOrder", Itemsets, Order, "itemsets", {})
 
 
-class WideOrder(Order, tag="wide", kw_only=True, frozen=True):
-    """A synthetic table of many columns."""
+if TYPE_CHECKING:  # of what is derived, what the server itself reads
 
-    workload: Workload
-    delta: Annotated[float, Meta(gt=0, lt=1)]
-    rows: Whole | None = None
+    class ReleaseOrder(Order, kw_only=True, frozen=True):
+        """Answers to all queries of a workload, and a synthetic table."""
+
+        workload: Workload
+        delta: float
+        rows: int | None
+else:
+    ReleaseOrder = body("ReleaseOrder", ReleaseOf, Order, "release", {"workload": Workload})
 
 
-AnyOrder = SelectOrder | TopKOrder | TablesOrder | ItemsetsOrder | QueriesOrder | WideOrder
-KINDS = ("select", "top-k", "tables", "itemsets", "queries", "wide")
+AnyOrder = SelectOrder | TopKOrder | TablesOrder | ItemsetsOrder | ReleaseOrder
+KINDS = ("select", "top-k", "tables", "itemsets", "release")
 
 
 class PlanBody(Closed, kw_only=True, frozen=True):

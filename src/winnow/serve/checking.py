@@ -9,13 +9,12 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from winnow.ask.plan import AskPlan
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
-from winnow.core.unit import PERSON, Unit
 from winnow.errors import DataError, WinnowError
-from winnow.interactive.independent_plan import IndependentPlan
-from winnow.privacy import Budget, Event, Grant
+from winnow.privacy import Budget
 from winnow.privacy.ledger import Ledger
 from winnow.privacy.ledger.addresses import store_at
 from winnow.privacy.ledger.keys import check_private
@@ -25,7 +24,7 @@ from winnow.serve.config import Config
 from winnow.serve.database import database_at
 from winnow.serve.datasets import read_data, stand_in
 from winnow.serve.declarations import Declaration, Questions
-from winnow.serve.questions import new_session, state_file
+from winnow.serve.questions import session_plan, state_file
 from winnow.serve.store import ServerStore
 from winnow.serve.vault import Vault
 
@@ -110,7 +109,7 @@ def _schema(declared: Declaration, home: Path) -> Schema | None:
 def _of_questions(
     name: str, declared: Declaration, schema: Schema, home: Path | None
 ) -> Iterator[tuple[str, str]]:
-    """Whether the session could be opened, by its own verb on made-up rows, and is of any use.
+    """Whether the session could be opened, by its plan for made-up rows, and is of any use.
 
     Each with its kind: a problem, a warning or a note.
     """
@@ -130,7 +129,7 @@ def _of_questions(
         never = f"dataset {name!r}: its session of questions can never open: {refused}{would}"
         yield "problem", never
         return
-    error, rows = _error(declared, asked, table), table.n or asked.rows or 0
+    error, rows = _planned(declared, asked, table).expected.within, table.n or asked.rows or 0
     whose = "" if table.n is not None else ", if they are as many as declared"
     yield (
         "note",
@@ -152,15 +151,6 @@ _NO_DATA = 0.5
 """As a part of the rows: the largest error of an answer that needs no data."""
 
 
-def _error(declared: Declaration, asked: Questions, table: SealedTable) -> float:
-    """How far off answers may be, fresh ones included, as a part of the rows."""
-    budget = Budget(declared.epsilon, declared.delta, declared.neighbours)
-    session = new_session(table, asked, budget)
-    session.close()
-    plan = session.plan
-    return plan.bound if isinstance(plan, IndependentPlan) else max(plan.usual, plan.noise)
-
-
 def _made_up(declared: Declaration, schema: Schema) -> SealedTable:
     """A table of one row, with what is public of the declared one."""
     codes = tuple(np.zeros(1, np.int32) for _ in schema.columns)
@@ -170,28 +160,21 @@ def _made_up(declared: Declaration, schema: Schema) -> SealedTable:
     return SealedTable(schema, rows, declared.max_per_person, relation, drops=drops)
 
 
-class _Opens(WinnowError):
-    """Ends the opening of a session at its charge: it fits."""
-
-
-class _Whole(Budget):
-    """The whole cap, of which nothing was used: what does not fit it, never fits."""
-
-    def charge(self, event: Event, *, unit: Unit = PERSON) -> Grant:
-        """Refuse what does not fit; else end the call before anything is drawn."""
-        super().charge(event, unit=unit)
-        raise _Opens("the session could be opened")
+def _planned(declared: Declaration, asked: Questions, table: SealedTable) -> AskPlan:
+    """The plan of a session that fits the whole cap: what does not, never fits."""
+    budget = Budget(declared.epsilon, declared.delta, declared.neighbours)
+    plan = session_plan(table, asked, budget)
+    budget.charge(plan.event, unit=table.unit)
+    return plan
 
 
 def _refused(declared: Declaration, asked: Questions, table: SealedTable) -> str:
     """Why a session cannot be opened; empty: it can."""
     try:
-        new_session(table, asked, _Whole(declared.epsilon, declared.delta, declared.neighbours))
-    except _Opens:
-        return ""
+        _planned(declared, asked, table)
     except WinnowError as error:
         return str(error)
-    raise AssertionError("a session was opened without its charge")
+    return ""
 
 
 def _mends(declared: Declaration, asked: Questions, table: SealedTable) -> Iterator[str]:

@@ -73,6 +73,8 @@ def _run(service: Service) -> None:
     logging.basicConfig(
         stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
     )
+    logging.getLogger("winnow").setLevel(logging.WARNING)  # the audit log has every release,
+    logging.getLogger("winnow.serve").setLevel(logging.INFO)  # and this one no times of draws
     sys.setswitchinterval(0.0005)  # the ticker must not wait for others' computations
     threadpool_limits(1, "blas")  # nor for its core; small matrices are slower on several
     gc.collect()

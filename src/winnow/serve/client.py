@@ -23,7 +23,8 @@ from winnow.core.workloads.tables import Marginals, Ranges
 from winnow.core.workloads.workload import Maker, Union
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded
-from winnow.serve.asked import SelectOf, TopKOf
+from winnow.itemsets.request import Itemsets
+from winnow.serve.asked import ReleaseOf, SelectOf, TopKOf
 from winnow.serve.line import FIRST_PAUSE, Line, on_this_machine, portioned
 from winnow.serve.received import RemoteAnswer, RemoteBudget, RemotePlan, released_of
 from winnow.serve.sending import sent
@@ -127,39 +128,15 @@ class Verbs(ABC, Generic[R]):
             values=list(values), objective=objective, rows=rows, with_cut=with_cut,
         )  # fmt: skip
 
-    @guarded
-    def frequent_itemsets(
-        self, dataset: str, *, size: int, epsilon: float | None = None, k: int = 1,
-        delta: float = 0.0, with_counts: bool = False, with_subsets: bool = False,
-        mechanism: str = "auto",
-    ) -> R:  # fmt: skip
+    @takes(Itemsets, of=object)
+    def itemsets(self, dataset: str, asked: Itemsets) -> R:
         """The itemsets of a size that most baskets hold; with subsets, association rules, too."""
-        return self._order(
-            dataset, "itemsets", epsilon=epsilon, size=size, k=k, delta=delta,
-            with_counts=with_counts, with_subsets=with_subsets, mechanism=mechanism,
-        )  # fmt: skip
+        return self._order(dataset, "itemsets", **sent(asked))
 
-    @guarded
-    def release(
-        self, dataset: str, workload: Maker, *, epsilon: float | None = None,
-        error: float | None = None, delta: float = 0.0, method: str = "auto",
-        rows: int | None = None,
-    ) -> R:  # fmt: skip
+    @takes(ReleaseOf, of=object)
+    def release(self, dataset: str, asked: ReleaseOf) -> R:
         """Answers to a workload, and a synthetic table."""
-        return self._order(
-            dataset, "queries", epsilon=epsilon, error=error, delta=delta,
-            workload=pieces_of(workload), method=method, rows=rows,
-        )  # fmt: skip
-
-    @guarded
-    def release_wide(
-        self, dataset: str, workload: Maker, *, delta: float, epsilon: float | None = None,
-        rows: int | None = None,
-    ) -> R:  # fmt: skip
-        """A synthetic table of many columns."""
-        return self._order(
-            dataset, "wide", epsilon=epsilon, delta=delta, workload=pieces_of(workload), rows=rows
-        )
+        return self._order(dataset, "release", **sent(asked, workload=pieces_of(asked.workload)))
 
 
 @dataclass(frozen=True)

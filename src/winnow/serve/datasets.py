@@ -40,7 +40,7 @@ from winnow.serve.vault import Vault
 Data = SealedTable | SealedCounts | SealedBaskets
 
 RELEASES = {
-    "table": ("select", "top-k", "tables", "queries", "wide"),
+    "table": ("select", "top-k", "tables", "release"),
     "events": ("select", "top-k", "tables"),
     "baskets": ("itemsets",),
 }

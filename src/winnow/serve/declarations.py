@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import msgspec
 
+from winnow.ask.request import Ask
 from winnow.errors import ParameterError
+from winnow.foreign import instead
 from winnow.privacy.ledger.labels import check_label
+from winnow.serve.derived import asked_of, body
 
 Kind = Literal["table", "events", "baskets"]
 
@@ -16,19 +19,31 @@ HOUSE = "house"
 """The analyst to whom the questions of a dataset are charged: nobody else may have the name."""
 
 
-class Questions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The one interactive session of a dataset, charged once when it is first opened."""
+class SharedQuestions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a server says of a session that all analysts share."""
 
+    record: ClassVar[type[Ask]]
     epsilon: float
     delta: float
     max_queries: int = 100_000
-    method: Literal["recommended", "multiplicative-weights", "independent"] = "recommended"
     rows: int | None = None
     """A public number of rows, where theirs is private."""
     each: int | None = None
     """How many questions one analyst may ask; None: only all together are bounded."""
     fresh_each: int | None = None
     """How many fresh answers one analyst may get."""
+
+    def asked(self, **more: Any) -> Ask:
+        """The request of the session, with what the server adds."""
+        request: Ask = asked_of(self, {}, **more)
+        return request
+
+
+if TYPE_CHECKING:
+    Questions: TypeAlias = SharedQuestions
+else:
+    Questions = body("Questions", Ask, SharedQuestions, None, {})
+    Questions.__doc__ = "The one session of a dataset, charged once when it is first opened."
 
 
 class Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -99,12 +114,12 @@ def check_declaration(name: str, declared: Declaration) -> None:
         refuse("basket and max_items are for kind = 'baskets'")
     if table and (declared.item or declared.items is not None):
         refuse("item and items are for kind = 'events' and 'baskets'")
-    asked = declared.questions
-    if asked is None:
+    questions = declared.questions
+    if questions is None:
         return
-    if not (asked.epsilon > 0 and 0 < asked.delta < 1 and asked.max_queries >= 1):
-        refuse("questions need an epsilon above 0, a delta between 0 and 1 and max_queries of 1 up")
+    with instead(lambda error: ParameterError(f"the dataset {name!r}: {error}"), ParameterError):
+        asked = questions.asked()
     if asked.epsilon > declared.epsilon or asked.delta > declared.delta:
         refuse("the questions ask for more than the cap; give them a part of it")
-    if any(most is not None and most < 0 for most in (asked.each, asked.fresh_each)):
+    if any(most is not None and most < 0 for most in (questions.each, questions.fresh_each)):
         refuse("each and fresh_each are numbers of 0 or more")

@@ -6,7 +6,6 @@ means the method with its defaults: ``"method": "canonical"``.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from functools import reduce
 from operator import or_
@@ -21,14 +20,11 @@ Wire = Mapping[str, Any]
 """Types of their own over HTTP, by the names of fields."""
 
 
-def body(
-    name: str, record: type[Any], base: type[Any], tag: str, wire: Wire, module: str = __name__
-) -> type[Any]:
+def body(name: str, record: type[Any], base: type[Any], tag: str | None, wire: Wire) -> type[Any]:
     """The body of a request: closed, with the ranges and the help of its options.
 
     ``wire`` has the types of fields that are something else over HTTP than in Python, and of
-    fields that only a server asks for, such as the column of a table. ``module`` is where the body
-    is kept: other processes find it there, and the bodies of its methods.
+    fields that only a server asks for, such as the column of a table.
     """
     listed: list[Any] = []
     known = {field.name: field for field in offered(record)}
@@ -36,7 +32,7 @@ def body(
         if field_name in getattr(base, "__struct_fields__", ()):
             continue
         field = known.get(field_name)
-        kind = wire[field_name] if field is None or field_name in wire else _kind(field, module)
+        kind = wire[field_name] if field is None or field_name in wire else _kind(field)
         if field is None or (field.needed and type(None) not in get_args(kind)):
             listed.append((field_name, kind) if field else (field_name, kind, None))
         elif field_name in wire and type(None) not in get_args(kind):
@@ -52,7 +48,7 @@ def body(
         kw_only=True,
         omit_defaults=True,
         forbid_unknown_fields=True,
-        module=module,
+        module=base.__module__,  # where processes that plan find it
         namespace={"__doc__": record.__doc__, "record": record},
     )
 
@@ -80,30 +76,53 @@ def offered(record: type[Any]) -> list[Field]:
     ]
 
 
-def _kind(field: Field, module: str) -> Any:
+def _kind(field: Field) -> Any:
     if isinstance(field.option, Methods):
-        bodies = [_method(each, module) for each in field.option.of if options(each)]
+        bodies = [_method(each) for each in field.option.of if offered(each)]
         return Annotated[reduce(or_, bodies, Literal[field.words]), Meta(description=_help(field))]
-    kind = bool if field.simple is bool else Annotated[field.simple, _meta(field, field.option)]
+    plain: Any = field.simple
+    if field.pair:
+        plain = tuple[float, float] | float if field.single else tuple[float, float]
+    kind: Any = bool if plain is bool else Annotated[plain, _meta(field, field.option)]
+    kind = kind | Literal[field.words] if field.or_word else kind
     return kind | None if field.default is None else kind
 
 
-def _method(made: type[Method], module: str) -> type[Any]:
-    listed = [(field.name, _kind(field, module), field.default) for field in options(made)]
-    name = f"{made.__name__}Method"
-    struct = msgspec.defstruct(
-        name,
+_BODIES: dict[type[Method], type[Any]] = {}
+
+
+def _method(made: type[Method]) -> type[Any]:
+    """The body of a method, made once."""
+    if made not in _BODIES:
+        _BODIES[made] = _method_body(made)
+    return _BODIES[made]
+
+
+def _method_body(made: type[Method]) -> type[Any]:
+    listed = [
+        (field.name, _kind(field), *(() if field.needed else (field.default,)))
+        for field in offered(made)
+    ]
+    return msgspec.defstruct(
+        f"{made.__name__}Method",
         listed,
         tag_field="kind",
         tag=made.word(),
         frozen=True,
+        kw_only=True,
         forbid_unknown_fields=True,
         omit_defaults=True,
-        module=module,
-        namespace={"__doc__": made.__doc__},
+        namespace={"__doc__": made.__doc__, "made": made, "__reduce__": _reduced},
     )
-    setattr(sys.modules[module], name, struct)
-    return struct
+
+
+def _reduced(body: Any) -> tuple[Any, ...]:
+    """The body of a method as processes that plan are sent it: no module has its class."""
+    return _again, (body.made, msgspec.structs.asdict(body))
+
+
+def _again(made: type[Method], said: dict[str, Any]) -> Any:
+    return _method(made)(**said)
 
 
 def _meta(field: Field, option: Option) -> Meta:

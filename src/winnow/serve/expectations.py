@@ -22,12 +22,16 @@ from winnow.serve import bodies
 from winnow.serve.datasets import OpenDataset
 from winnow.serve.orders import (
     MEMORY,
+    baskets_of,
     counts_of,
+    itemsets_of,
     plan_of,
+    release_of,
     table_of,
     workload_of,
 )
 from winnow.topk.plan.stated import MISS
+from winnow.wide.expected import WideExpected
 
 FLOOR = 1.0
 """No release appears earlier, in seconds: reading and writing take their time, too."""
@@ -72,12 +76,9 @@ def _of_kind(opened: OpenDataset, order: bodies.AnyOrder, budget: Budget) -> Exp
         case bodies.TablesOrder():
             return _tables(opened, order, budget)
         case bodies.ItemsetsOrder():
-            says = "nothing is known beforehand of the supports of itemsets"
-            return Expected(_given(order), None, says, _ITEMSETS, {})
-        case bodies.QueriesOrder():
-            return _queries(opened, order, budget)
-        case bodies.WideOrder():
-            return _wide(opened, order, budget)
+            return _itemsets(opened, order, budget)
+        case bodies.ReleaseOrder():
+            return _release(opened, order, budget)
         case never:
             assert_never(never)
 
@@ -112,6 +113,19 @@ def _top_k(opened: OpenDataset, order: bodies.TopKOrder, budget: Budget) -> Expe
     return Expected(planned.epsilon, planned.error, says, FLOOR, asdict(planned.expected))
 
 
+def _itemsets(opened: OpenDataset, order: bodies.ItemsetsOrder, budget: Budget) -> Expected:
+    """From which support on the plan that would run finds the last itemset, where it says so."""
+    epsilon = _given(order)
+    planned = itemsets_of(order, budget).plan(baskets_of(opened.stand_in))
+    says = "nothing is known beforehand of the supports that this method finds"
+    if planned.error is not None:
+        says = (
+            "the support from which on the last itemset is found as often as not, if supports "
+            "fall as rank^(-1/3)"
+        )
+    return Expected(epsilon, planned.error, says, _ITEMSETS, planned.to_dict())
+
+
 def _public(opened: OpenDataset, budget: Budget, delta: float) -> dict[str, Any]:
     table = table_of(opened.stand_in)
     return {
@@ -142,35 +156,13 @@ def _tables(opened: OpenDataset, order: bodies.TablesOrder, budget: Budget) -> E
     return Expected(planned.epsilon, planned.largest, says, seconds, planned.to_dict())
 
 
-def _queries(opened: OpenDataset, order: bodies.QueriesOrder, budget: Budget) -> Expected:
-    rows = opened.rows if opened.rows is not None else order.rows
-    if rows is None:
-        raise ParameterError("the number of rows is private; give a public number with rows")
-    planned = plan.release(
-        table_of(opened.stand_in).schema,
-        workload_of(order.workload),
-        n=rows,
-        epsilon=order.epsilon,
-        error=order.error,
-        delta=order.delta,
-        method=order.method,
-        **_public(opened, budget, order.delta),
-    )
-    best = planned.best()
-    says = f"the largest error over all queries, in rows ({best.kind})"
-    seconds = FLOOR + SPARE * best.seconds
-    return Expected(planned.epsilon, best.largest, says, seconds, planned.to_dict())
-
-
-def _wide(opened: OpenDataset, order: bodies.WideOrder, budget: Budget) -> Expected:
-    planned = plan.release_wide(
-        table_of(opened.stand_in).schema,
-        workload_of(order.workload),
-        epsilon=_given(order),
-        delta=order.delta,
-        n=opened.rows or order.rows,
-        **_public(opened, budget, order.delta),
-    )
-    says = "about the mean total variation distance of the tables from the truth (rule of thumb)"
+def _release(opened: OpenDataset, order: bodies.ReleaseOrder, budget: Budget) -> Expected:
+    _, planned = release_of(opened.stand_in, order, budget)
+    error = planned.error
+    says = f"the largest error over all queries, in rows ({planned.taken.kind})"
+    if error is None and isinstance(planned.expected, WideExpected):
+        error = planned.expected.distance
+        says = "about the mean total variation distance of the tables from the truth"
+        says += " (rule of thumb)"
     seconds = FLOOR + SPARE * planned.seconds
-    return Expected(planned.epsilon, planned.distance, says, seconds, planned.to_dict())
+    return Expected(planned.epsilon, error, says, seconds, planned.to_dict())

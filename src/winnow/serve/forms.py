@@ -9,8 +9,10 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from winnow.core.options import chooser
 from winnow.errors import ParameterError
 from winnow.serve import bodies, replies
+from winnow.serve.asked import ReleaseOf
 from winnow.serve.gate import decoded
 from winnow.serve.problems import Refusal
 
@@ -118,6 +120,12 @@ def column_choices(schema: replies.SchemaAnswer) -> list[ColumnChoice]:
     return found
 
 
+def methods_of(kind: str) -> tuple[str, ...]:
+    """The words of the methods that a form offers."""
+    option = chooser(ReleaseOf) if kind == "release" else None
+    return () if option is None else option.words
+
+
 # What a form says
 
 
@@ -134,13 +142,16 @@ def plan_body(kind: str, schema: replies.SchemaAnswer, form: Form) -> bodies.Pla
         order["k"] = form.whole("k", "the number of results")
     if kind == "itemsets":
         order["size"] = form.whole("size", "the size of an itemset")
-    if kind in ("top-k", "itemsets"):
+    if kind == "top-k":
         order["with_counts"] = form.one("with_counts") == "yes"
+    if kind == "itemsets" and form.one("with_counts") == "yes":
+        order["supports"] = "winners"
     if kind == "tables":
         order["by"] = _pieces(schema, form) if schema.columns else [{"marginals": 1}]
         order["values"] = form.all("values")
-    if kind in ("queries", "wide"):
+    if kind == "release":
         order["workload"] = _pieces(schema, form)
+        order["method"] = form.one("method") or None
         order["rows"] = form.whole("rows", "the public number of rows")
     if kind != "select":
         order["delta"] = form.number("delta", "delta") or 0.0
@@ -155,7 +166,7 @@ def curve_around(order: bodies.AnyOrder, most: float | None) -> list[float]:
     """
     if isinstance(order, bodies.ItemsetsOrder) or order.epsilon is None:
         return []
-    slow = isinstance(order, bodies.QueriesOrder | bodies.WideOrder)
+    slow = isinstance(order, bodies.ReleaseOrder)
     ratios = (0.25, 0.5, 2.0, 4.0) if slow else (0.25, 0.4, 0.63, 1.6, 2.5, 4.0)
     epsilon = order.epsilon
     end = 4 * epsilon if most is None else max(1.2 * most, 2 * epsilon)

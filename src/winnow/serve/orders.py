@@ -1,8 +1,8 @@
 """Orders over HTTP as calls of the library: what they would cost, bring and take, and their run.
 
-The price of a selection and of a top k is the event of its plan. That of other orders is found by
-the verb itself: it runs on the stand-in up to its charge, which ends it. So what is planned is what
-is charged, whatever a verb does to size its noise.
+The price of what is selected, listed, mined and released is the event of its plan. That of tables
+is found by the verb itself: it runs on the stand-in up to its charge, which ends it. So what is
+planned is what is charged, whatever a verb does to size its noise.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from typing import Any, assert_never, overload
 
 import msgspec
 
-from winnow.answers.verb import release
+from winnow.answers.plan import ReleasePlan
+from winnow.core.request import Run
 from winnow.core.tape import WrittenKey
 from winnow.core.unit import PERSON, Unit
 from winnow.core.workloads.conditions import predicates, where
 from winnow.core.workloads.tables import marginals, prefixes, ranges
 from winnow.core.workloads.workload import Maker
 from winnow.errors import BudgetExceeded, ParameterError, WinnowError
-from winnow.itemsets.verb import frequent_itemsets
+from winnow.itemsets.request import Itemsets
+from winnow.itemsets.verb import mined
 from winnow.privacy import Event, Grant
 from winnow.privacy.budget import Budget
 from winnow.privacy.rounding import stated_at_least
@@ -34,7 +36,6 @@ from winnow.serve.datasets import Catalogue, Data, OpenDataset, fitting
 from winnow.serve.derived import asked_of
 from winnow.tables.verb import tabulate
 from winnow.topk.plan.verb import TopKPlan
-from winnow.wide.verb import release_wide
 
 MEMORY = "1GB"
 """Of one order: what needs more is refused."""
@@ -123,6 +124,13 @@ def event_of(opened: OpenDataset, order: bodies.AnyOrder, budget: Pricing) -> Ev
         planned = plan_of(counted, order, budget)
         planned.check(planned.ready(counted))
         return planned.event
+    if isinstance(order, bodies.ItemsetsOrder):
+        return itemsets_of(order, budget).plan(baskets_of(opened.stand_in)).event
+    if isinstance(order, bodies.ReleaseOrder):
+        epsilon_of(order)
+        table, plan = release_of(opened.stand_in, order, budget)
+        plan.check(table)
+        return plan.event
     event = None
     try:
         _call(opened.stand_in, order, budget, None)
@@ -159,44 +167,42 @@ def _call(data: Data, order: bodies.AnyOrder, budget: Budget, key: WrittenKey | 
                 **shared,
             )
         case bodies.ItemsetsOrder():
-            assert isinstance(data, SealedBaskets)
-            return frequent_itemsets(
-                data,
-                size=order.size,
-                k=order.k,
-                delta=order.delta,
-                with_counts=order.with_counts,
-                with_subsets=order.with_subsets,
-                mechanism=order.mechanism,
-                **shared,
-            )
-        case bodies.QueriesOrder():
-            return release(
-                table_of(data),
-                workload_of(order.workload),
-                delta=order.delta,
-                method=order.method,
-                rows=order.rows,
-                memory=MEMORY,
-                **shared,
-            )
-        case bodies.WideOrder():
-            return release_wide(
-                table_of(data),
-                workload_of(order.workload),
-                delta=order.delta,
-                rows=order.rows,
-                memory=MEMORY,
-                **shared,
-            )
+            return mined(baskets_of(data), itemsets_of(order, budget, key))
+        case bodies.ReleaseOrder():
+            table, plan = release_of(data, order, budget)
+            return plan.run(table, budget=budget, seed=shared["seed"])
         case never:
             assert_never(never)
+
+
+def release_of(
+    data: Data, order: bodies.ReleaseOrder, budget: Budget
+) -> tuple[SealedTable, ReleasePlan]:
+    """The table with what was stated of it, and the plan of an order for it."""
+    asked = asked_of(order, {"workload": workload_of}, budget=budget, run=Run(memory=MEMORY))
+    table = table_of(data).stating(order.rows)
+    return table, asked.plan(table)
 
 
 def table_of(data: Data) -> SealedTable:
     """The data, which are a table."""
     assert isinstance(data, SealedTable)  # by ``fitting``
     return data
+
+
+def baskets_of(data: Data) -> SealedBaskets:
+    """The data, which are baskets."""
+    assert isinstance(data, SealedBaskets)  # by ``fitting``
+    return data
+
+
+def itemsets_of(
+    order: bodies.ItemsetsOrder, budget: Budget, key: WrittenKey | None = None
+) -> Itemsets:
+    """The request that an order says; its value is a list, of one itemset unless k is given."""
+    epsilon_of(order)
+    asked: Itemsets = asked_of(order, {"k": lambda k: k or 1}, budget=budget, seed=key)
+    return asked
 
 
 def margin_of(opened: OpenDataset, order: bodies.AnyOrder, budget: Budget, ran: str) -> int | None:

@@ -1,4 +1,4 @@
-"""Questions to the one interactive session of a dataset: an actor thread with a bounded queue.
+"""Questions to the one session of a dataset: an actor thread with a bounded queue.
 
 All that waits is answered together: one write to the session's journal, one to the ledger and two
 to the store for many requests. It is claimed and counted before it is asked (``claims``), and each
@@ -22,11 +22,12 @@ from typing import Any
 
 import msgspec
 
+from winnow.ask.open_session import Answer
+from winnow.ask.opening import Opened
+from winnow.ask.plan import AskPlan
+from winnow.ask.questions import KnownConditions, Question
+from winnow.ask.verb import resume
 from winnow.errors import SessionExhausted, WinnowError
-from winnow.interactive.open_session import Answer
-from winnow.interactive.opening import Opened
-from winnow.interactive.questions import KnownConditions, Question
-from winnow.interactive.verb import open_interactive, resume_interactive
 from winnow.privacy import Budget
 from winnow.read.crossing import SealedTable
 from winnow.serve import bodies, replies
@@ -123,7 +124,7 @@ class Actor:
             "guarantee": str(session.guarantee),
             "status": session.status,
             "asked": session.rounds,
-            "max_queries": session.plan.max_queries,
+            "max_queries": session.sizes.max_queries,
             "each": self._settings.each,
             "fresh_each": self._settings.fresh_each,
         }
@@ -302,9 +303,9 @@ class Actor:
         table, settings = self._opened.table, self._settings
         assert table is not None
         if self._state.exists():
-            return resume_interactive(table, self._state, ledger=self._catalogue.ledger)
+            return resume(table, self._state, ledger=self._catalogue.ledger)
         budget = self._catalogue.budget(self._opened.name, HOUSE)
-        return new_session(table, settings, budget, self._state)
+        return session_plan(table, settings, budget).run(table, budget=budget, state=self._state)
 
 
 def state_file(home: Path, name: str) -> Path:
@@ -312,20 +313,9 @@ def state_file(home: Path, name: str) -> Path:
     return home / "sessions" / f"{hashlib.sha256(name.encode()).hexdigest()[:32]}.session"
 
 
-def new_session(
-    table: SealedTable, settings: Questions, budget: Budget, state: Path | None = None
-) -> Opened:
-    """The session that a declaration asks for, charged now."""
-    return open_interactive(
-        table,
-        epsilon=settings.epsilon,
-        delta=settings.delta,
-        method=settings.method,
-        max_queries=settings.max_queries,
-        rows=settings.rows,
-        state=state,
-        budget=budget,
-    )
+def session_plan(table: SealedTable, settings: Questions, budget: Budget) -> AskPlan:
+    """The plan of the session that a declaration asks for."""
+    return settings.asked(budget=budget).plan(table.stating(settings.rows))
 
 
 def _follow(leader: Future[Any], follower: Future[Any]) -> None:

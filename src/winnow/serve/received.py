@@ -40,14 +40,14 @@ def _value(document: Mapping[str, Any], fetch: Fetch, labels: Mapping[str, Any])
     value, kind = document["value"], document["kind"]
     if kind == "tables":
         return RemoteTables.parse(value)
-    if kind in ("queries", "wide"):
+    if kind == "release":
         return RemoteSynthetic(
             value["method"], value["total"], tuple(value["columns"]), fetch, dict(labels),
             "answers.csv" in document["downloads"],
         )  # fmt: skip
-    counted = bool(document["order"].get("with_counts"))
     if kind == "itemsets":
-        return _itemsets(value, counted)
+        return _itemsets(value, document["order"])
+    counted = bool(document["order"].get("with_counts"))
     if isinstance(value, list) and counted:
         return RemoteCounts(((item, count) for item, count in value), document.get("margin"))
     return value
@@ -62,12 +62,16 @@ class RemoteCounts(CountedItems):
         """Within what each count lies with probability 0.95; None: that is not known."""
 
 
-def _itemsets(value: Any, counted: bool) -> Any:
-    if isinstance(value, list) and counted:
-        return RemoteCounts((tuple(items), support) for items, support in value)
-    if isinstance(value, list):
-        return [tuple(items) for items in value]
-    return ItemsetSupports.from_dict(value)
+def _itemsets(value: Any, order: Mapping[str, Any]) -> Any:
+    """A list, or the one itemset (None: none stands out) where no number was asked for."""
+    if not isinstance(value, list):
+        return ItemsetSupports.from_dict(value)
+    found: list[Any] = [tuple(items) for items in value]
+    if order.get("supports") is not None:
+        found = RemoteCounts((tuple(items), support) for items, support in value)
+    if order.get("k") is None:
+        return found[0] if found else None
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,8 +23,7 @@ KINDS = {
     "top-k": ("Top k", "the most common values, in order, with noisy counts if you like"),
     "tables": ("Tables", "counts by one or more columns, with an error for every cell"),
     "itemsets": ("Itemsets", "sets of items that many baskets hold"),
-    "queries": ("Query release", "many tables at once, and a synthetic table to download"),
-    "wide": ("Wide synthetic table", "a synthetic table of many columns"),
+    "release": ("Query release", "many tables at once, and a synthetic table to download"),
 }
 """Of each kind of release: its name, and what it brings."""
 
@@ -111,6 +110,7 @@ async def compose(visit: Visit) -> Response:
     values = {
         "schema": schema, "kind": kind, "kinds": KINDS, "about": about, "budget": budget,
         "columns": forms.column_choices(schema), "form": visit.form, "sent": sent,
+        "methods": forms.methods_of(kind),
         "problem": None if problem is None else problem.problem, **(planned or {"plan": None}),
     }  # fmt: skip
     status = 200 if problem is None else problem.problem.status

@@ -52,7 +52,7 @@ def size_of(opened: OpenDataset, order: bodies.AnyOrder) -> ResultSize:
             number = order.k or 1
             return ResultSize(number, number * (_width(opened, order.column) + _NUMBER))
         case bodies.ItemsetsOrder():
-            number = order.k * (2**order.size if order.with_subsets else 1)
+            number = (order.k or 1) * (2**order.size if order.supports == "subsets" else 1)
             width = order.size * (_width(opened, None) + _FIELDS)
             return ResultSize(number, number * (width + _NUMBER))
         case bodies.TablesOrder():
@@ -60,7 +60,7 @@ def size_of(opened: OpenDataset, order: bodies.AnyOrder) -> ResultSize:
                 return _item_table(opened)
             numbers = _FIELDS * (1 + 2 * len(order.values))
             return _answers(opened, order.by, numbers)
-        case bodies.QueriesOrder() | bodies.WideOrder():
+        case bodies.ReleaseOrder():
             answers = _answers(opened, order.workload, _FIELDS + 1)
             rows = min(opened.rows or order.rows or MOST_ROWS, MOST_ROWS)
             synthetic = rows * sum(width + 1 for width in _widths(opened).values())

@@ -1,4 +1,4 @@
-"""The server's own key, and what it protects: tape keys, tokens of forms, the audit log.
+"""A secret key, and what it protects: of a server tape keys, tokens of forms, the audit log.
 
 One file of 32 bytes that only its owner can read. Everything else is derived from it, one key for
 each use, so that no use can stand in for another.
@@ -24,7 +24,7 @@ _PATIENCE = 60.0
 
 
 class Vault:
-    """Keys for one use each, and sealed bytes that only this server can open."""
+    """Keys for one use each, and sealed bytes that only its owner can open."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
@@ -48,7 +48,7 @@ class Vault:
         return hmac.new(self.derived(use), content, hashlib.sha256).hexdigest()
 
     def seal(self, content: bytes, name: str) -> bytes:
-        """The content, readable by this server only, under this name only."""
+        """The content, readable with this key only, under this name only."""
         nonce = os.urandom(_NONCE)
         return nonce + AESGCM(self.derived("seal")).encrypt(nonce, content, name.encode())
 
@@ -56,8 +56,8 @@ class Vault:
         """What was sealed under this name."""
         with instead(
             DataError(
-                "what the server sealed was changed, or belongs to another key; restore the "
-                "server's key and its store from one backup"
+                "what was sealed was changed, or belongs to another key; restore the key and what "
+                "it sealed from one backup"
             ),
             InvalidTag,
             ValueError,

@@ -16,6 +16,7 @@ from winnow.cli.options import (
     SCHEMA_EXAMPLE,
     TABLE,
     AssumedRowsPerPersonOption,
+    ColumnsOption,
     DeltaOfPlanOption,
     EpsilonOption,
     JsonOption,
@@ -29,8 +30,10 @@ from winnow.cli.options import (
     TableArgument,
     TextOptions,
     check_unit_said,
+    option,
     plot_of,
     relation_of_people,
+    some_of,
 )
 from winnow.cli.recording import UNRECORDED, Record, warn_of_other_labels
 from winnow.cli.reporting import reported, saved_then_shown
@@ -94,20 +97,15 @@ ValuesOption = Annotated[
 ]
 ReportOption = Annotated[
     Path | None,
-    typer.Option(
-        "--report",
-        metavar="FILE",
-        help="A page with the tables, their errors and the receipt, in one .html file.",
-        rich_help_panel="Output",
-    ),
+    option("--report", "FILE", "A page with tables, errors and the receipt: one .html.", "Output"),
 ]
 ObjectiveOption = Annotated[
     Objective,
-    typer.Option(
+    option(
         "--objective",
-        metavar="NAME",
-        help="What to keep small: the mean error, the largest (max), or both (balanced).",
-        rich_help_panel=_METHOD,
+        "NAME",
+        "What to keep small: the mean error, the largest (max), or both (balanced).",
+        _METHOD,
     ),
 ]
 
@@ -120,6 +118,7 @@ def tabulate(
     by: ByOption = None,
     workload: WorkloadOption = None,
     values: ValuesOption = None,
+    columns: ColumnsOption = None,
     delta: Annotated[
         float,
         typer.Option("--delta", metavar="D", help="E.g. 1e-6: less noise on many tables."),
@@ -169,7 +168,7 @@ def tabulate(
         refuse_overwriting(read, "--report", report)
     if out is not None and out.suffix.lower() == ".csv":
         refuse_overwriting(read, "--out", receipt_path(out))
-    declared, asked, summed = _asked(schema, by, workload, values)
+    declared, asked, summed = _asked(schema, columns, by, workload, values)
     relation, budget = record.account(relation, Relation.SUBSTITUTION)
     known = relation is Relation.SUBSTITUTION and max_rows == 1 and rows is None
     planned = tables_settings(
@@ -211,13 +210,14 @@ def tabulate(
 
 
 def _asked(
-    schema: Path, by: list[str] | None, workload: str | None, values: str | None
-) -> tuple[Schema, Any, list[str]]:
+    schema: Path, columns: str | None, by: list[str] | None, workload: str | None,
+    values: str | None,
+) -> tuple[Schema, Any, list[str]]:  # fmt: skip
     """The schema of the columns that are needed, the tables, and the columns of values."""
     from winnow.core.schema import Schema
     from winnow.release.cli.view import workload_of
 
-    declared = Schema.parse(schema)
+    declared = some_of(Schema.parse(schema), columns)
     if (not by) is (workload is None):
         raise ParameterError("say which tables: give --by A,B (as often as needed) or --workload W")
     summed = [] if values is None else _names(values)
@@ -323,6 +323,7 @@ def plan(
     by: ByOption = None,
     workload: WorkloadOption = None,
     values: ValuesOption = None,
+    columns: ColumnsOption = None,
     epsilon: PlannedEpsilonOption = None,
     delta: DeltaOfPlanOption = 0.0,
     error: Annotated[
@@ -349,7 +350,7 @@ def plan(
     if out is not None:
         check_target(out)
         refuse_overwriting([schema], "--out", out)
-    declared, asked, summed = _asked(schema, by, workload, values)
+    declared, asked, summed = _asked(schema, columns, by, workload, values)
     planned = plans.tabulate(
         declared, asked, epsilon=epsilon, delta=delta, error=error, values=summed,
         objective=str(objective), rows_per_person=max_rows, relation=relation,

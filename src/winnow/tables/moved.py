@@ -9,8 +9,6 @@ than y, and no further.
   for a fixed f [Stein 1981; Donoho-Johnstone 1995]. Laplace noise has one of the same kind
   (``_risks``). Here f is fitted to the same noise, so this is a rule, and no theorem. Tables of
   few cells borrow from all.
-- Where the noise of a table adds up to less than ``LEAST`` of all rows, the estimates are the
-  answers: a fit follows them, and adds its own faults.
 - No answer is moved so far that with ``SPARE`` standard errors on top it would pass the largest
   error that is predicted of plain noise.
 
@@ -27,14 +25,11 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-_MEAN = np.sqrt(2 / np.pi)
-"""The mean of the absolute value of a standard normal number."""
 REACHES = np.array([0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0])
 """The c that are compared."""
 BORROWED = 30
 """Of all tables so many cells are added to each."""
 SPARE = 2.5
-LEAST = 0.02
 
 
 def reaches(
@@ -51,9 +46,8 @@ def reaches(
     ends = np.cumsum(sizes)[:-1]
     each = np.array([_risks(own, law) for own in np.split(off, ends)])
     every = each.sum(axis=0) / max(1, len(off))
-    noise = np.array([_MEAN * own.sum() for own in np.split(errors, ends)])
     best = REACHES[(each + BORROWED * every).argmin(axis=1)]
-    c = np.repeat(np.where(noise < LEAST, 0.0, best), sizes)
+    c = np.repeat(best, sizes)
     return np.minimum(c * errors, np.maximum(0.0, largest - SPARE * errors))
 
 

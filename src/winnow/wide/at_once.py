@@ -17,20 +17,19 @@ from winnow.core.schema import Schema
 from winnow.core.workloads.marginal import MarginalPart
 from winnow.core.workloads.part import table_columns
 from winnow.core.workloads.workload import Workload
+from winnow.fit.junction_tree import Columns
+from winnow.fit.tables import Estimator, NoisyTable
 from winnow.tables.estimates import Layer
-from winnow.tables.parts import TablePart
 from winnow.tables.result import ReleasedTables
 from winnow.tables.settings import TablesSettings
+from winnow.tables.white import estimated, fit_layer
 from winnow.wide.candidates import spread, tables_inside
-from winnow.wide.fit import Estimator, NoisyTable
-from winnow.wide.junction_tree import Columns
 from winnow.wide.kernels.elimination import within
 from winnow.wide.rules import MOST_CANDIDATES
 from winnow.wide.synthetic import (
     RESTS_ON,
     TreeFactor,
     WideSynthetic,
-    estimated,
     measured_marginal,
 )
 
@@ -38,8 +37,6 @@ _ROUNDS, _TAKEN = 24, 3
 """Rounds in which a model of some tables grows, the first third by pairs only; and in each as many
 tables are taken as this part of the columns."""
 _L1 = math.sqrt(2 / math.pi)
-_LEAST = 1e-6
-"""Tables with less than this part of the precision of a subspace are left out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,50 +54,17 @@ class AtOnce:
     """The most cells of a model of some tables; None: it holds them all."""
 
 
-def white_tables(
-    layer: Layer, schema: Schema, held: Sequence[Columns] | None = None
-) -> list[NoisyTable]:
-    """Tables with independent noise that tell the same as estimates of subspaces.
-
-    Of all columns, or of those inside the ``held`` sets.
-
-    A table c with white noise of precision w has the precision w / (cells of c outside S) in
-    each subspace S below it. From the largest tables down, each gets the precision that those
-    above it leave open. Then the sum of w |y_c - A_c p|^2, with y the estimates, which agree with
-    each other, is the sum over the subspaces of precision times squared distance. Where the larger
-    tables already tell more of S than was measured of it, nothing is added, and the fit trusts S
-    more than it might: the guarantee does not rest on that.
-    """
-    shape, found = schema.shape, []
-    left = {s: p for s, p in layer.precision.items() if s and p > 0.0}
-    if held is not None:
-        inside = {chosen for c in held for k in range(len(c)) for chosen in combinations(c, k + 1)}
-        left = {s: p for s, p in left.items() if tuple(column for column, _ in s) in inside}
-    for space in sorted(left, key=lambda s: (-len(s), s)):
-        precision = left[space]
-        if precision <= _LEAST * layer.precision[space]:
-            continue
-        columns = tuple(column for column, _ in space)
-        for below in left:
-            if set(below) < set(space):
-                rest = [shape[c] for c, level in space if (c, level) not in below]
-                left[below] -= precision / math.prod(rest)
-        counts = layer.cells(TablePart(schema, columns))
-        found.append(NoisyTable(columns, counts, precision**-0.5))
-    return sorted(found, key=lambda table: (len(table.columns), table.columns))
-
-
 def fit_at_once(planned: AtOnce, layer: Layer) -> WideSynthetic:
     """The model of released estimates; post-processing."""
     total = max(1, round(float(layer.details[()])))
-    estimator = Estimator(planned.schema.shape, total)
     if planned.some is None:
-        tables = white_tables(layer, planned.schema)
-        fitted = estimator.settled(tables)
+        every = tuple(range(len(planned.schema.columns)))
+        fitted, tables = fit_layer(layer, planned.schema, every, total)
     else:
+        estimator = Estimator(planned.schema.shape, total)
         tables = held_together(planned, layer, estimator, total)
         fitted = estimator.fit(tables, last=True)
-    return WideSynthetic(
+    value = WideSynthetic(
         planned.schema,
         (TreeFactor(fitted.model),),  # type: ignore[arg-type]
         total,
@@ -112,6 +76,7 @@ def fit_at_once(planned: AtOnce, layer: Layer) -> WideSynthetic:
             planned.tables.parts, (layer,), planned.tables.strategy.mechanism.law
         ),
     )
+    return value.with_distance()
 
 
 def held_together(

@@ -9,7 +9,7 @@ from itertools import combinations
 
 from winnow.core.process import memory_text, parse_memory
 from winnow.errors import ParameterError
-from winnow.wide.junction_tree import Columns
+from winnow.fit.junction_tree import Columns
 from winnow.wide.rules import MOST_CANDIDATES
 
 _BYTES_PER_CELL = 40

@@ -9,10 +9,10 @@ from statistics import median
 from winnow.core.schema import Schema
 from winnow.core.workloads.marginal import MarginalPart
 from winnow.core.workloads.workload import Workload
+from winnow.fit.junction_tree import Columns, tree_cells
 from winnow.tables.settings import TableRequest, TablesSettings, tables_settings
 from winnow.wide.at_once import AtOnce, closure, noise_of
 from winnow.wide.candidates import tables_inside
-from winnow.wide.junction_tree import Columns, tree_cells
 from winnow.wide.request import WideRequest
 from winnow.wide.rules import (
     FITTED,
@@ -122,8 +122,7 @@ def _tabulated(request: WideRequest, workload: Workload) -> TablesSettings:
             delta=request.delta,
             relation=request.relation,
             rows_per_person=int(request.rows_per_person),
-            public_rows=request.public_rows,
-            rows=request.rows,
+            public_rows=request.rows,
             accountant=request.accountant,
             memory=request.memory,
             joint=False,  # the model is fitted to the tables themselves

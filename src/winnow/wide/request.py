@@ -12,8 +12,8 @@ from winnow.core.schema import Schema
 from winnow.core.workloads.part import table_columns
 from winnow.core.workloads.workload import Maker, Workload
 from winnow.errors import ParameterError
+from winnow.fit.junction_tree import Columns
 from winnow.privacy.guarantee import CLOSED_ACCOUNTANTS
-from winnow.wide.junction_tree import Columns
 from winnow.wide.rules import SELECTION_SHARE
 
 _LARGEST_MODEL = 2**31 - 1
@@ -29,8 +29,8 @@ class WideRequest:
     delta: Real
     relation: Relation
     rows_per_person: int = 1
-    public_rows: int | None = None
     rows: int | None = None
+    """The number of rows where it is public, or what was stated in its place."""
     rounds: int | None = None
     share: Real = SELECTION_SHARE
     first_share: Real | None = None

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from winnow.core.workloads.part import Part, table_columns
 from winnow.core.workloads.workload import Workload
+from winnow.fit.junction_tree import Columns, tree_cells
+from winnow.fit.tables import Estimator, NoisyTable
 from winnow.read.crossing import SealedTable, true_counts
 from winnow.release.mechanism import MarginalRun
-from winnow.wide.fit import Estimator, NoisyTable
-from winnow.wide.junction_tree import Columns, tree_cells
 from winnow.wide.settings import WideSettings
 from winnow.wide.synthetic import RESTS_ON, TreeFactor, WideSynthetic, measured_marginal
 

@@ -47,7 +47,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from winnow.wide.junction_tree import Columns
+from winnow.fit.junction_tree import Columns
 
 ASSUMED_ROWS = 20_000
 """Where the number of rows is private, rules go by this."""

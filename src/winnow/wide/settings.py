@@ -12,6 +12,7 @@ from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.core.workloads.workload import Workload
 from winnow.errors import ParameterError
+from winnow.fit.junction_tree import Columns
 from winnow.privacy import zcdp_rho
 from winnow.privacy.closed_plan import RoundsPlan, calibrate_rounds, few_digits_up
 from winnow.release.crossing.tables import TableNoise, first_event
@@ -19,7 +20,6 @@ from winnow.release.mechanism import MeasureMarginals
 from winnow.release.warm_start import first_parts
 from winnow.wide.at_once import AtOnce
 from winnow.wide.candidates import candidates, overlaps, tables_inside
-from winnow.wide.junction_tree import Columns
 from winnow.wide.planned_at_once import all_at_once, columns_alone, tables_of, too_many_to_hold
 from winnow.wide.request import WideRequest, bound, check_request
 from winnow.wide.rules import (
@@ -108,7 +108,7 @@ class WideSettings:
 def wide_settings(request: WideRequest) -> WideSettings | AtOnce:
     """Fix everything, or say what is impossible; nothing is charged here."""
     check_request(request)
-    total = rows_to_release(request.rows, request.public_rows)
+    total = rows_to_release(None, request.rows)
     workload, sets = bound(request)
     every = tables_inside(sets)
     cells = int(request.model_cells or MODEL_CELLS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,19 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.frames import Columns as FrameColumns
 from winnow.core.schema import Schema, cells_text
 from winnow.core.tape import Tape
 from winnow.core.workloads.part import Part, table_columns
 from winnow.errors import ParameterError
+from winnow.fit.junction_tree import JunctionTree
+from winnow.fit.kernels.tree_tables import TreeTables
+from winnow.fit.tables import FitQuality, NoisyTable
 from winnow.foreign import instead
+from winnow.release.long_form import free_name
+from winnow.release.model_distance import with_distance
 from winnow.release.synthetic import SyntheticDistribution
-from winnow.tables.estimates import Layer
-from winnow.tables.parts import TablePart
 from winnow.tables.result import ReleasedTables
-from winnow.tables.strategy import Geometry
-from winnow.wide.fit import FitQuality, NoisyTable
-from winnow.wide.junction_tree import Columns, JunctionTree
-from winnow.wide.kernels.tree_tables import TreeTables
+from winnow.tables.white import estimated
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -130,8 +130,6 @@ class WideSynthetic(SyntheticDistribution):
 
     marginals: tuple[MeasuredMarginal, ...] = ()
     """Every released table, in order."""
-    fit: FitQuality | None = None
-    """How good the fit is; None for models made otherwise."""
     tables: ReleasedTables | None = None
     """The workload's tables themselves, unbiased and with standard errors, where all were measured
     at once: ``answers()`` about these, and about some of the columns of one, are these tables,
@@ -153,11 +151,43 @@ class WideSynthetic(SyntheticDistribution):
     def _whole(self) -> Floats | None:
         return None  # the weights of all cells are nowhere stored
 
-    def _answers(self, part: Part) -> Floats:
-        columns, model = table_columns(part), super()._answers(part)
+    def _fractions(self, bound: Any) -> Floats:
+        return np.concatenate([self._best(part) for part in bound.parts])
+
+    def _best(self, part: Part) -> Floats:
+        """A released table, drawn towards the model; the model where there is none."""
+        columns, model = table_columns(part), self._answers(part)
         if self.tables is None or columns is None or not self._measured(set(columns)):
             return model
         return _towards(model, estimated(columns, self.tables.layers[0], self.schema), self.total)
+
+    def _standard_errors(self, part: Part) -> Floats:
+        """Of the released tables, as fractions; not a number where only the model speaks."""
+        columns = table_columns(part)
+        if self.tables is None or columns is None or not self._measured(set(columns)):
+            return np.full(part.size, np.nan)
+        sigma = estimated(columns, self.tables.layers[0], self.schema).sigma
+        return np.full(part.size, sigma / self.total)
+
+    def with_distance(self) -> WideSynthetic:
+        """The same, its fit with how far the model is from the answers."""
+        parts = self.workload.parts
+        errors = np.concatenate([self._standard_errors(part) for part in parts])
+        return with_distance(self, np.nan_to_num(errors))
+
+    def to_columns(self, workload: Any = None) -> FrameColumns:
+        """The answers in long form: one column for each attribute, and the estimate in rows.
+
+        Where all tables were measured at once there is the ``standard_error`` of the released
+        estimate beside it; it is not a number where only the model speaks of a query.
+        """
+        bound = self._bound(workload)
+        found = super().to_columns(bound)
+        if self.tables is not None:
+            errors = np.concatenate([self._standard_errors(part) for part in bound.parts])
+            if not np.isnan(errors).all():
+                found[free_name("standard_error", found)] = self.total * errors
+        return found
 
     def _measured(self, columns: set[int]) -> bool:
         """Whether some released table has all of these columns."""
@@ -165,10 +195,13 @@ class WideSynthetic(SyntheticDistribution):
 
     def to_dict(self) -> dict[str, Any]:
         """The distribution as plain data, ready for JSON; ``from_dict`` reads it back."""
-        fit = None if self.fit is None else self.fit.to_dict()
-        return super().to_dict() | {
-            "marginals": [each.to_dict() for each in self.marginals],
-            "fit": fit,
+        document = super().to_dict() | {"marginals": [each.to_dict() for each in self.marginals]}
+        if self.tables is None or self.workload is None:
+            return document
+        errors = [self._standard_errors(part) for part in self.workload.parts]
+        return document | {
+            "answers": self.answers().tolist(),
+            "standard_errors": np.concatenate(errors).tolist(),
         }
 
     @classmethod
@@ -209,13 +242,6 @@ class WideSynthetic(SyntheticDistribution):
             f"{cells_text(self.schema.cells)} cells, {len(self.marginals)} measured tables, "
             f"{len(self.cliques)} cliques>"
         )
-
-
-def estimated(columns: Columns, layer: Layer, schema: Schema) -> NoisyTable:
-    """The table of some columns as released tables tell it, with the noise of a usual cell."""
-    part = TablePart(schema, tuple(columns))
-    variance = Geometry((part,), layer.geometry.trees).variance(0, layer.precision)
-    return NoisyTable(part.columns, layer.cells(part), math.sqrt(float(variance.mean())))
 
 
 def _towards(model: Floats, table: NoisyTable, total: int) -> Floats:

@@ -133,8 +133,8 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
         "result.exhausted",
         "result.answered",
     ),
-    "max_inner_product": _VALUE + _SHOWN,
-    "frequent_itemsets": _VALUE + _SHOWN,
+    "mips": _VALUE + _SHOWN,
+    "itemsets": _VALUE + _SHOWN,
     "classes": _VALUE + _SHOWN,
     "release": _released(
         "the noisy counts of the queries that were selected",
@@ -154,12 +154,8 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     "tabulate": _released("the noisy whole numbers", "result.value.layers.*.details*")
     + _CUT
     + _SHOWN,
-    "release_wide": _released("the noisy tables that were selected", "result.value.marginals*")
-    + _released("the noisy whole numbers of tables", "result.value.tables.layers.*.details*")
-    + _derived("fitted to the noisy tables", *_FITTED, "result.value.fit*")
-    + _SHOWN,
-    "open_interactive": _ANSWERS,
-    "resume_interactive": _ANSWERS + _JOURNAL,
+    "ask": _ANSWERS,
+    "resume": _ANSWERS + _JOURNAL,
     "Session": _released("what the verbs drew", "result.*.value", "result.*.value.*")
     + _ANSWERS
     + _keyed("times and codes of the ledger, under its key", *_CODES)
@@ -184,7 +180,7 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
         "the rule of that number", "result.released.value.rule*", "result.said*", "result.text"
     ),
     "boost": _VALUE + _SHOWN,
-    "solve_lp": _released(
+    "lp": _released(
         "the point of the selected rows or columns, and noisy looks at it",
         "result.value.x",
         "result.value.selected",
@@ -200,10 +196,14 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     + _refused("the column * holds a value outside the schema, or an empty one; *"),
     "read_baskets": _released("an itemset of what was read", "result.found.value*"),
     "read_lp": (),
+    "lp_problem": (),
+    "seal_query": (),
+    "seal_examples": (),
     "seal_scores": (),
     "seal_counts": (),
     "seal_vectors": (),
     "winnow schema": (),
+    "winnow plan": (),
     "winnow select": _DOCUMENT + _TEXT,
     "winnow top-k": _DOCUMENT + _CUT + _TEXT,
     "winnow itemsets": _DOCUMENT + _TEXT,

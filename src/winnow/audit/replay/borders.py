@@ -17,7 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from winnow.answers.methods import MWEM
 from winnow.answers.verb import release
+from winnow.ask.crossing import WIDE_SUM
+from winnow.ask.verb import ask
 from winnow.audit.replay.compare import Call, Replay, ReplayPlace, ReplayRun, seed_of
 from winnow.audit.replay.people import Family, People, neighbours
 from winnow.audit.replay.programs import LABELLED, labelled_arrays
@@ -37,17 +40,17 @@ from winnow.core.borders import Border
 from winnow.core.bounded import FEW_NOISES
 from winnow.core.noisy_top.filter import FEW_KEYS, FEW_LEFT
 from winnow.core.noisy_top.ranking import FEW_VALUES
+from winnow.core.noisy_top.support_classes import NEAR_ZERO
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.utility import Utility
 from winnow.core.workloads.arrays import queries, random_queries
 from winnow.core.workloads.part import EXACT_FLOAT
 from winnow.inner_product.crossing import SCAN_FROM
-from winnow.inner_product.verb import max_inner_product
-from winnow.interactive.crossing import WIDE_SUM
-from winnow.interactive.verb import open_interactive
+from winnow.inner_product.methods import Indexed
+from winnow.inner_product.verb import mips
 from winnow.itemsets.kernels import borders as mining
-from winnow.itemsets.verb import frequent_itemsets
+from winnow.itemsets.verb import itemsets
 from winnow.learn.kernels.rule_counts import MANY_ROWS
 from winnow.learn.labelled import labelled
 from winnow.learn.methods import OneRule
@@ -143,24 +146,26 @@ def _pairs(people: People, place: ReplayPlace) -> Any:
     if rows:
         connection.executemany("INSERT INTO log VALUES (?, ?)", rows)
     sealed = read_baskets((connection, "log"), unit="basket", basket="b", item="i")
-    return frequent_itemsets(sealed, size=2, k=2, epsilon=20.0, delta=0.2, with_counts=True,
-                             mechanism="limited-domain", seed=place.seed)  # fmt: skip
+    return itemsets(sealed, size=2, k=2, epsilon=20.0, delta=0.2, supports="winners",
+                    method="limited-domain", seed=place.seed)  # fmt: skip
 
 
-def _mined(base: list[str], size: int, **options: Any) -> Call:
+def _mined(base: list[str], size: int, method: str = "joint", **options: Any) -> Call:
     """Itemsets of some public baskets and of those of the people."""
 
     def call(people: People, place: ReplayPlace) -> Any:
         baskets = [[*map(list, base)], [list(person) for person in people]]
         sealed = read_baskets(baskets[0] + baskets[1], unit="basket", items=[*ITEMS, "d"])
-        return frequent_itemsets(sealed, size=size, mechanism="joint", with_counts=True,
-                                 seed=place.seed, **options)  # fmt: skip
+        return itemsets(sealed, size=size, method=method, supports="winners", seed=place.seed,
+                        **options)  # fmt: skip
 
     return call
 
 
 _RARE = _mined(["abc", *["a"] * 17], 2, k=1, epsilon=0.3)
 """Pairs are rare and items are not, so that a first guess of the largest support is bad."""
+_NOISY = _mined([*["abc"] * 3, "ab"], 2, "exponential", k=1, epsilon=0.5)
+"""Noise that may reach pairs of nobody, which are drawn by their share."""
 _DEEP = _mined([*["abc"] * 60, "abd"], 3, k=3, epsilon=40.0)
 """A list that goes far below the largest support, so that itemsets are mined twice."""
 
@@ -172,9 +177,10 @@ def _tabulated(people: People, place: ReplayPlace) -> Any:
 
 def _questions(people: People, place: ReplayPlace) -> Any:
     """One question that is given cell by cell."""
-    table = table_of(people, Relation.ADD_REMOVE)
-    session = open_interactive(table, epsilon=4.0, delta=0.01, max_queries=2, rows=40,
-                               method="independent", seed=place.seed)  # fmt: skip
+    table = table_of(people, Relation.ADD_REMOVE).stating(40)
+    session = ask(
+        table, epsilon=4.0, delta=0.01, max_queries=2, method="independent", seed=place.seed
+    )
     found = session.ask(queries([[0, 1, 1, 0]]))
     return {"answers": [found], "receipt": session.receipt}
 
@@ -187,8 +193,8 @@ def _learned(people: People, place: ReplayPlace) -> Any:
 
 def _released_queries(people: People, place: ReplayPlace) -> Any:
     table = table_of(people, Relation.ADD_REMOVE)
-    return release(table, random_queries(2_100, seed=1), method="mwem", epsilon=2.0, rounds=1,
-                   total_share=0.1, seed=place.seed)  # fmt: skip
+    one = MWEM(rounds=1, total_share=0.1)
+    return release(table, random_queries(2_100, seed=1), method=one, epsilon=2.0, seed=place.seed)
 
 
 def _long_list(**options: Any) -> Call:
@@ -230,8 +236,7 @@ def _kept(people: People, place: ReplayPlace) -> Any:
 
 
 def _indexed(people: People, place: ReplayPlace) -> Any:
-    return max_inner_product(*moved_query(people), sensitivity=1, epsilon=0.5, index="flat",
-                             seed=place.seed)  # fmt: skip
+    return mips(*moved_query(people), epsilon=0.5, method=Indexed(index="flat"), seed=place.seed)
 
 
 _COMPILED = ((mining.PLAIN, _NONE),)
@@ -240,18 +245,18 @@ _BITSETS = (*_EACH_PASS, (mining.DENSE, _ALL))
 _PAIRS = (*_BITSETS, (mining.FEW_ITEMS, 0.0))
 
 _PUBLIC_LOG = _log(items=list(ITEMS))
-_FAR_DOWN = _long_list(mechanism="joint", epsilon=1e-3, k=2)
-_SHORT_LIST = _long_list(mechanism="oneshot", epsilon=0.5, k=2)
+_FAR_DOWN = _long_list(method="joint", epsilon=1e-3, k=2)
+_SHORT_LIST = _long_list(method="oneshot", epsilon=0.5, k=2)
 _SPARSE = (*_EACH_PASS, (mining.DENSE, _NONE))
 
 
 def _mining(border: Border, between: float, call: Call = _RARE, **how: Any) -> BorderReplay:
-    return BorderReplay(border, "frequent_itemsets", call, HOLDERS, between, **how)
+    return BorderReplay(border, "itemsets", call, HOLDERS, between, **how)
 
 
 REPLAYS: tuple[BorderReplay, ...] = (
     BorderReplay(MOST_COLLECTED, "top_k", _log(), EVENTS, 1.0, low=0.0, high=1e6),
-    BorderReplay(MOST_PAIRS, "frequent_itemsets", _pairs, HOLDERS, 3.0, low=0.0, high=1e6,
+    BorderReplay(MOST_PAIRS, "itemsets", _pairs, HOLDERS, 3.0, low=0.0, high=1e6,
                  quick=False),
     BorderReplay(FEW_ROWS, "top_k", _PUBLIC_LOG, EVENTS, 3.0, also=((PART_SHARE, 1.6e-7),),
                  quick=False),
@@ -263,7 +268,7 @@ REPLAYS: tuple[BorderReplay, ...] = (
     BorderReplay(FEW_BYTES, "top_k", _PUBLIC_LOG, EVENTS, 24.0, quick=False),
     BorderReplay(WIDE_KEYS, "tabulate", _tabulated, ROWS, 3.0),
     BorderReplay(EXACT_FLOAT, "tabulate", _tabulated, ROWS, 2.0),
-    BorderReplay(WIDE_SUM, "open_interactive", _questions, ROWS, 2.0),
+    BorderReplay(WIDE_SUM, "ask", _questions, ROWS, 2.0),
     BorderReplay(MANY_ROWS, "learn", _learned, LABELLED, 2.0),
     BorderReplay(FEW_LEFT, "select", _selected, HOLDERS, 2.0),
     BorderReplay(FEW_KEYS, "top_k", _SHORT_LIST, HOLDERS, 8.0),
@@ -272,7 +277,7 @@ REPLAYS: tuple[BorderReplay, ...] = (
     BorderReplay(WIDE_GAPS, "select", _margin, HOLDERS, 1.0, quick=False),
     BorderReplay(ONE_BY_ONE, "classes", _classes, HOLDERS, 1.0),
     BorderReplay(AT_ONCE, "top_k", _kept, HOLDERS_OF_TWO, 1.0, low=1.0),
-    BorderReplay(SCAN_FROM, "max_inner_product", _indexed, STEPS, 2.0, low=1e-9),
+    BorderReplay(SCAN_FROM, "mips", _indexed, STEPS, 2.0, low=1e-9),
     BorderReplay(LAZY_START, "release", _released_queries, ROWS, 4.0, quick=False),
     BorderReplay(FOLLOW, "release", _released_queries, ROWS, 4.0, quick=False),
     _mining(mining.PLAIN, 5.0),
@@ -282,6 +287,8 @@ REPLAYS: tuple[BorderReplay, ...] = (
     _mining(mining.KEPT_BYTES, 1.0, also=_COMPILED),
     _mining(mining.DENSE, 1.0, also=_EACH_PASS),
     _mining(mining.LISTED, 1.0, also=_COMPILED, low=0.0, high=100.0),
+    _mining(mining.AHEAD, 3.0, _NOISY, also=_COMPILED, low=0.0, high=100.0),
+    _mining(NEAR_ZERO, 0.8, _NOISY, also=(*_COMPILED, (mining.AHEAD, 0.0))),
     _mining(mining.FEW_ITEMS, 2.0, _DEEP, also=_BITSETS),
     _mining(mining.MOST_ITEMS, 2.0, _DEEP, also=_PAIRS),
     _mining(mining.NARROW, 5.0, also=_SPARSE),

@@ -33,7 +33,7 @@ WITHOUT_PRIVATE_DATA = {
     "plan learn": "takes public numbers",
     "plan tabulate": "takes a public schema",
     "plan release": "takes a public schema",
-    "plan interactive": "takes a public schema",
+    "plan ask": "takes a public schema",
     "ledger init": "makes an empty ledger",
     "ledger share": "takes names and public numbers",
     "serve demo": "makes its data up",
@@ -98,6 +98,9 @@ def command_replays() -> Iterator[Replay]:
     yield _entry("ask", _PEOPLE, _ask, groups=(0, 1))
     yield _entry("lp", STEPS, _lp, groups=(0, 2), needs="highspy")
     yield _entry("lp", DEMANDS, _matrix, "a matrix", groups=(0, 2))
+    yield _entry(
+        "plan lp", DEMANDS, _planned_matrix, "sides that a plan does not look at", groups=(1, 2)
+    )
     yield _entry("mips", STEPS, _mips, groups=(1, 2))
     yield _entry("boost", EXAMPLES, _boost, groups=(0, 2))
     for name in ("ledger show", "ledger verify", "ledger export"):
@@ -177,7 +180,7 @@ def _itemsets(people: People, place: ReplayPlace) -> Any:
         1,
         "--max-items",
         2,
-        "--mechanism",
+        "--method",
         "choosing",
     )
     rules = place.outputs / "rules.csv"
@@ -252,17 +255,26 @@ def _ask(people: People, place: ReplayPlace) -> Any:
 
 def _lp(people: People, place: ReplayPlace) -> Any:
     model = model_of(people, place.inputs / "model.mps")
-    words = ("lp", model, "--private", "scalar", "--sensitivity", 1, "--opt", 3, "--rounds", 3)
+    words = ("lp", model, "--method", "scalar-sides", "--sensitivity", 1, "--opt", 3, "--rounds", 3)
     return _both(place, *words, "--epsilon", 2)
 
 
 def _matrix(people: People, place: ReplayPlace) -> Any:
+    return _both(place, "lp", *_of_matrix(people, place))
+
+
+def _planned_matrix(people: People, place: ReplayPlace) -> Any:
+    words = ("plan", "lp", *_of_matrix(people, place))
+    return [shown(*words, "--json"), shown(*words)]
+
+
+def _of_matrix(people: People, place: ReplayPlace) -> tuple[object, ...]:
     a, b, c = (place.inputs / f"{name}.csv" for name in "abc")
     matrix, sides, costs = demanded(people)
     for file, numbers in ((a, matrix), (b, [[side] for side in sides]), (c, [costs])):
         _csv(file, numbers)
-    words = ("lp", a, "--b", b, "--c", c, "--private", "scalar", "--sensitivity", "0,1")
-    return _both(place, *words, "--opt", 3, "--rounds", 3, "--epsilon", 2)
+    words = (a, "--b", b, "--c", c, "--method", "scalar-sides", "--sensitivity", "0,1")
+    return (*words, "--opt", 3, "--rounds", 3, "--epsilon", 2)
 
 
 def _mips(people: People, place: ReplayPlace) -> Any:

@@ -25,6 +25,7 @@ from winnow.audit.replay.bits import bits_shared
 from winnow.audit.replay.observation import Leaf, Observation, observe
 from winnow.audit.replay.people import Family, People, neighbours
 from winnow.audit.result import AuditResult
+from winnow.core.options import Checked, Method, Methods, options
 from winnow.core.relation import Relation
 
 
@@ -59,6 +60,30 @@ def calling(
 
 FULL_ONLY = (0, 4)
 """The groups of what a quick run leaves out: variants, and what is slow."""
+
+
+def words_said(asked: Checked) -> dict[str, Any]:
+    """The words of a request and of its method, by the names of options."""
+    said: dict[str, Any] = {}
+    for each in options(type(asked)):
+        value = getattr(asked, each.name)
+        if isinstance(value, Method):
+            said |= {each.name: value.word(), **words_said(value)}
+        elif each.words and value is not None:
+            said[each.name] = value
+    return said
+
+
+def words_taken(verb: str, record: type[Any]) -> dict[tuple[str, str], tuple[str, ...]]:
+    """All words that a request and its methods take, by the verb and the names of options."""
+    taken: dict[tuple[str, str], tuple[str, ...]] = {}
+    for each in options(record):
+        if each.words:
+            taken[verb, each.name] = each.words
+        if isinstance(each.option, Methods):
+            for made in each.option.of:
+                taken |= words_taken(verb, made)
+    return taken
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ import inspect
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from winnow.answers.settings import METHODS as METHODS_OF_RELEASE
+from winnow.answers.methods import METHODS as METHODS_OF_RELEASE
+from winnow.ask.request import Ask
 from winnow.audit.replay.commands import command_replays
-from winnow.audit.replay.compare import Replay
+from winnow.audit.replay.compare import Replay, words_taken
 from winnow.audit.replay.programs import program_replays
 from winnow.audit.replay.readers import reader_replays
 from winnow.audit.replay.selections import selection_replays
@@ -20,14 +21,14 @@ from winnow.audit.replay.universes import universe_replays
 from winnow.audit.result import AuditResult
 from winnow.core.laws import Law
 from winnow.core.measurement import MEASUREMENTS
-from winnow.inner_product.index.building import INDEX_NAMES
-from winnow.inner_product.vectors import EXACT
-from winnow.interactive.opening import METHODS
+from winnow.core.options import AUTO, options
+from winnow.inner_product.methods import INDEX_NAMES
+from winnow.inner_product.request import Boost, Mips
 from winnow.learn.bound import MECHANISMS as LEARNING
-from winnow.lp.problem import PRIVATE
+from winnow.lp.request import Lp
 from winnow.mechanisms import CLASSES, ITEMSETS, words
 from winnow.read.baskets import LAYOUTS
-from winnow.release.mwem import TABLES, UPDATES
+from winnow.release.mwem import UPDATES
 from winnow.select.methods import OF_SCORES
 from winnow.session import Session
 from winnow.topk.methods import OF_LISTS, OF_PRIVATE_LABELS
@@ -48,20 +49,18 @@ WORDS: dict[tuple[str, str], tuple[str, ...]] = {
     ("select", "noise"): tuple(Law),
     ("top_k", "method"): ("auto", *(each.word() for each in (*OF_LISTS, *OF_PRIVATE_LABELS))),
     ("top_k", "noise"): tuple(Law),
-    ("frequent_itemsets", "mechanism"): ("auto", *words(ITEMSETS)),
+    ("itemsets", "method"): ("auto", *words(ITEMSETS)),
     ("classes", "method"): words(CLASSES),
     ("learn", "selection"): LEARNING,
-    ("max_inner_product", "index"): (EXACT, *INDEX_NAMES),
-    ("boost", "index"): (EXACT, *INDEX_NAMES),
-    ("release", "method"): METHODS_OF_RELEASE,
-    ("release", "update"): (*UPDATES, TABLES),
+    ("release", "method"): (AUTO, *(each.word() for each in METHODS_OF_RELEASE)),
+    ("release", "update"): UPDATES,
     ("release", "measurement"): tuple(MEASUREMENTS),
     ("release", "index"): INDEX_NAMES,
-    ("open_interactive", "method"): METHODS,
-    ("solve_lp", "private"): PRIVATE,
-    ("solve_lp", "selection"): ("dense", "lazy"),
-    ("solve_lp", "index"): INDEX_NAMES,
+    ("ask", "method"): next(field.words for field in options(Ask) if field.name == "method"),
     ("read_baskets", "layout"): LAYOUTS,
+    **words_taken("lp", Lp),
+    **words_taken("mips", Mips),
+    **words_taken("boost", Boost),
 }
 """The words that users write; the lists are those of the code that takes them."""
 

@@ -78,11 +78,14 @@ def _result(result: Any, seen: Observation) -> None:
 def _logs_to(stream: io.StringIO) -> Any:
     handler = logging.StreamHandler(stream)
     handler.setFormatter(logging.Formatter("%(name)s %(levelname)s %(message)s"))
-    root = logging.getLogger()
+    root, own = logging.getLogger(), logging.getLogger("winnow")
+    level = own.level
     root.addHandler(handler)
+    own.setLevel(logging.DEBUG)  # all that anybody could hear
     try:
         yield
     finally:
+        own.setLevel(level)
         root.removeHandler(handler)
 
 

@@ -1,4 +1,4 @@
-"""Replays of what learns and optimises: labelled, learn, PrivateClassifier, boost, solve_lp."""
+"""Replays of what learns and optimises: labelled, learn, PrivateClassifier, boost, lp."""
 
 from __future__ import annotations
 
@@ -8,19 +8,24 @@ from typing import Any
 
 import numpy as np
 
-from winnow.audit.replay.compare import FULL_ONLY, Call, Replay, ReplayPlace, calling
+from winnow.audit.replay.compare import FULL_ONLY, Call, Replay, ReplayPlace, calling, words_said
 from winnow.audit.replay.people import Family, People
+from winnow.audit.replay.selections import FAISS, searches
 from winnow.audit.replay.tables import ROWS, table_of
 from winnow.core.relation import Relation
-from winnow.inner_product.boost import boost
-from winnow.inner_product.index.building import INDEX_NAMES
-from winnow.inner_product.vectors import EXACT
+from winnow.inner_product.crossing import seal_examples
+from winnow.inner_product.methods import INDEX_NAMES, Scan
+from winnow.inner_product.request import Boost
+from winnow.inner_product.verb import boost
 from winnow.learn.bound import MECHANISMS
 from winnow.learn.classifier import PrivateClassifier
 from winnow.learn.labelled import labelled
 from winnow.learn.methods import Additive, Boosted, LearnMethod, OneRule
 from winnow.learn.verb import learn
-from winnow.lp.verb import solve_lp
+from winnow.lp.methods import PersonRows, ScalarSides
+from winnow.lp.request import Lp
+from winnow.lp.sealing import lp_problem
+from winnow.lp.verb import lp
 
 _LABELLED = ((0.0, 0), (0.5, 1), (1.0, 0), (1.0, 1))
 LABELLED = Family(
@@ -144,21 +149,26 @@ def examples(people: People) -> tuple[Any, ...]:
     return said, np.array([label for _, label in people], np.int64)
 
 
+def _sealed(relation: Relation) -> Callable[[People], tuple[Any, ...]]:
+    return lambda people: (seal_examples(*examples(people), relation=relation),)
+
+
 def _boosting() -> Iterator[Replay]:
-    for index in (EXACT, *INDEX_NAMES):
-        words: dict[str, Any] = {"index": index}
-        words |= {} if index == EXACT else {"slack": 0.05}
-        needs = "faiss" if index in ("ivf", "hnsw") else ""
+    for search in searches(slack=0.05):
+        asked: dict[str, Any] = {"epsilon": 2.0, "rounds": 2, "method": search}
+        words = words_said(Boost(**asked))
+        index = words.get("index")
+        quick = words["method"] == Scan.word() or index == "flat"
         for relation in Relation:
             yield Replay(
                 "boost",
-                f"{index} index",
-                calling(boost, examples, epsilon=2.0, rounds=2, relation=relation, **words),
+                f"{index} index" if index else words["method"],
+                calling(boost, _sealed(relation), **asked),
                 EXAMPLES,
                 relation,
                 words,
-                (int(index in (EXACT, "flat") and relation is Relation.ADD_REMOVE), 3),
-                needs,
+                (int(quick and relation is Relation.ADD_REMOVE), 3),
+                "faiss" if index in FAISS else "",
             )
 
 
@@ -174,25 +184,37 @@ def demanded(people: People) -> tuple[Any, ...]:
     return _MATRIX, sides, [1.0, 1.0]
 
 
+def _program(
+    given: Callable[[People], tuple[Any, ...]], **about: Any
+) -> Callable[[People], tuple[Any, ...]]:
+    return lambda people: (lp_problem(*given(people), **about),)
+
+
 def _right_hand_sides() -> Iterator[Replay]:
-    known: dict[str, Any] = {"private": "scalar", "opt": 3.0, "rounds": 3, "epsilon": 2.0}
-    variants: list[tuple[str, dict[str, Any]]] = [
-        ("dense", known | {"selection": "dense"}),
-        ("lazy", known | {"selection": "lazy"}),
-        ("measured", known | {"measure": True}),
-        ("searched", known | {"opt": (1.0, 5.0), "searches": 2}),
-        ("equations", known | {"senses": "="}),
-        *((f"{index} index", known | {"index": index}) for index in INDEX_NAMES),
+    known: dict[str, Any] = {"sensitivity": 1, "monotone": True, "rounds": 3}
+    at: dict[str, Any] = {"opt": 3.0}
+    variants: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any]]] = [
+        ("dense", at, {"selection": "dense"}, {}),
+        ("lazy", at, {"selection": "lazy"}, {}),
+        ("measured", at, {"measure": True}, {}),
+        ("searched", {"opt": (1.0, 5.0)}, {"searches": 2}, {}),
+        ("equations", at | {"senses": "="}, {}, {}),
+        *((f"{index} index", at, {"index": index}, {}) for index in INDEX_NAMES),
+        ("pure sums", at, {}, {"accountant": "pure"}),
+        ("zCDP sums", at, {}, {"accountant": "zcdp", "delta": 0.1}),
+        ("tight sums", at, {}, {"accountant": "tight", "delta": 0.1}),
     ]
-    for variant, options in variants:
+    for variant, about, options, more in variants:
+        method = ScalarSides(**known, **options)
+        asked: dict[str, Any] = {"method": method, "epsilon": 2.0, **more}
         yield Replay(
-            "solve_lp",
-            f"scalar, {variant}",
-            calling(solve_lp, demanded, sensitivity=1, monotone=True, **options),
+            "lp",
+            f"private sides, {variant}",
+            calling(lp, _program(demanded, **about), **asked),
             DEMANDS,
-            words=options,
+            words=words_said(Lp(**asked)),
             groups=(int(variant in ("dense", "lazy", "flat index")), 3),
-            needs="faiss" if options.get("index") in ("ivf", "hnsw") else "",
+            needs="faiss" if method.index in FAISS else "",
         )
 
 
@@ -206,28 +228,30 @@ def _owned(people: People) -> tuple[Any, ...]:
     return matrix, [row[2] for row in people], [1.0, 1.0]
 
 
-_PUBLIC = {"entries": (0, 1), "sides": (0, 1), "rows": 6, "exceptions": 2, "senses": ">="}
+_PUBLIC: dict[str, Any] = {"entries": (0, 1), "sides": (0, 1), "rows": 6, "exceptions": 2}
 
 
 def _rows_of_people() -> Iterator[Replay]:
-    known: dict[str, Any] = {"private": "constraint", "maximise": False, **_PUBLIC}
-    known |= {"opt": 3.0, "rounds": 3, "epsilon": 2.0, "delta": 0.1}
-    variants: list[tuple[str, dict[str, Any]]] = [
-        ("dense", known | {"selection": "dense"}),
-        ("lazy", known | {"selection": "lazy"}),
-        ("measured", known | {"measure": True, "alpha": 0.5}),
-        ("searched", known | {"opt": (1.0, 5.0), "searches": 2, "alpha": 0.5}),
-        *((f"{index} index", known | {"index": index}) for index in INDEX_NAMES),
+    variants: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+        ("dense", {}, {"selection": "dense"}),
+        ("lazy", {}, {"selection": "lazy"}),
+        ("measured", {"alpha": 0.5}, {"measure": True}),
+        ("searched", {"alpha": 0.5}, {"searches": 2}),
+        *((f"{index} index", {}, {"index": index}) for index in INDEX_NAMES),
     ]
-    for variant, options in variants:
+    for variant, more, options in variants:
+        method = PersonRows(**_PUBLIC, rounds=3, **options)
+        asked: dict[str, Any] = {"method": method, "epsilon": 2.0, "delta": 0.1, **more}
+        opt = (1.0, 5.0) if variant == "searched" else 3.0
         for relation in Relation if variant == "dense" else (Relation.ADD_REMOVE,):
+            given = _program(_owned, senses=">=", maximise=False, opt=opt, relation=relation)
             yield Replay(
-                "solve_lp",
-                f"constraint, {variant}",
-                calling(solve_lp, _owned, relation=relation, **options),
+                "lp",
+                f"rows of people, {variant}",
+                calling(lp, given, **asked),
                 OWNED,
                 relation,
-                words=options,
+                words=words_said(Lp(**asked)),
                 groups=(int(variant == "dense" and relation is Relation.ADD_REMOVE), 2),
-                needs="faiss" if options.get("index") in ("ivf", "hnsw") else "",
+                needs="faiss" if method.index in FAISS else "",
             )

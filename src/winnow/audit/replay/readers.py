@@ -10,15 +10,18 @@ from typing import Any
 
 import numpy as np
 
+from winnow.answers.methods import MWEM
 from winnow.answers.verb import release
 from winnow.audit.replay.compare import Replay, ReplayPlace
 from winnow.audit.replay.people import Family, People
 from winnow.audit.replay.selections import HOLDERS, MOVERS, STEPS, counted, summed
 from winnow.core.relation import Relation
 from winnow.core.utility import Utility
-from winnow.inner_product.vectors import seal_vectors
-from winnow.itemsets.verb import frequent_itemsets
+from winnow.inner_product.crossing import seal_examples
+from winnow.inner_product.vectors import seal_query, seal_vectors
+from winnow.itemsets.verb import itemsets
 from winnow.lp.files import read_lp
+from winnow.lp.sealing import lp_problem
 from winnow.read.baskets import read_baskets
 from winnow.read.counts import counts, seal_counts
 from winnow.read.scores import seal_scores
@@ -168,8 +171,9 @@ def _read(source: Any, schema: Any, place: ReplayPlace, **options: Any) -> Any:
     shown = {"sealed": table, "shown": repr(table), "rows": table.n}
     if table.n == 0:
         return shown
-    known: dict[str, Any] = {"rows": 3} if table.n is None else {}
-    released = release(table, marginals(1), epsilon=1.0, rounds=1, seed=place.seed, **known)
+    known = table.stating(3) if table.n is None else table
+    one = MWEM(rounds=1)
+    released = release(known, marginals(1), epsilon=1.0, method=one, seed=place.seed)
     return shown | {"measured": released.value.measurements, "receipt": released.receipt}
 
 
@@ -223,9 +227,7 @@ def _mined(source: Any, place: ReplayPlace, **options: Any) -> Any:
     chosen: dict[str, Any] = {"unit": "basket", "max_items": 2, "salt": f"{place.seed}"}
     chosen |= options
     sealed = read_baskets(source, **chosen)
-    found = frequent_itemsets(
-        sealed, size=1, epsilon=20.0, delta=0.2, mechanism="choosing", seed=place.seed
-    )
+    found = itemsets(sealed, size=1, epsilon=20.0, delta=0.2, method="choosing", seed=place.seed)
     return {"sealed": sealed, "shown": repr(sealed), "found": found}
 
 
@@ -261,14 +263,26 @@ def _in_memory() -> Iterator[Replay]:
         return seal_vectors(np.array([*people, (0.5, 0.5)], np.float64)[:1], index="flat")
 
     def model(people: People, place: ReplayPlace) -> Any:
-        found = read_lp(model_of(people, place.inputs / "model.mps"))
+        found = read_lp(model_of(people, place.inputs / "model.mps"), opt=3.0)
         return {"shown": repr(found), "senses": found.senses, "names": found.names}
 
     def ready(people: People, place: ReplayPlace) -> Any:
         found = seal_counts(counted(people), labels="private", max_items=3)
         return {"sealed": found, "shown": repr(found)}
 
+    def query(people: People, place: ReplayPlace) -> Any:
+        return seal_query([float(len(people)), 1.0], sensitivity=1)
+
+    def labelled(people: People, place: ReplayPlace) -> Any:
+        return seal_examples([[1] * len(people)], [1] * len(people))
+
+    def program(people: People, place: ReplayPlace) -> Any:
+        return lp_problem([[1.0, 1.0]] * len(people), [1.0] * len(people), [1.0, 1.0], opt=1.0)
+
     yield Replay("seal_scores", "scores", scores, MOVERS)
     yield Replay("seal_counts", "counts of labels that are private", ready, HOLDERS)
     yield Replay("seal_vectors", "vectors that depend on people", vectors, STEPS)
+    yield Replay("seal_query", "a query that people move", query, STEPS)
+    yield Replay("seal_examples", "examples", labelled, STEPS)
+    yield Replay("lp_problem", "rows of people", program, STEPS)
     yield Replay("read_lp", "right-hand sides", model, STEPS, needs="highspy", groups=(1, 2))

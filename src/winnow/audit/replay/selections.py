@@ -10,15 +10,18 @@ from typing import Any, get_args
 
 import numpy as np
 
-from winnow.audit.replay.compare import FULL_ONLY, Call, Replay, ReplayPlace, calling
+from winnow.audit.replay.compare import FULL_ONLY, Call, Replay, ReplayPlace, calling, words_said
 from winnow.audit.replay.people import Family, People
+from winnow.core.checks import Real
+from winnow.core.options import AUTO
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.utility import Utility
-from winnow.inner_product.index.building import INDEX_NAMES
-from winnow.inner_product.vectors import EXACT
-from winnow.inner_product.verb import max_inner_product
-from winnow.itemsets.verb import frequent_itemsets
+from winnow.inner_product.methods import Indexed, IndexName, Scan, SearchMethod
+from winnow.inner_product.request import Mips
+from winnow.inner_product.vectors import seal_query
+from winnow.inner_product.verb import mips
+from winnow.itemsets.verb import itemsets
 from winnow.mechanisms import ITEMSETS, rows, words
 from winnow.read.baskets import read_baskets
 from winnow.read.counts import SealedCounts, seal_counts
@@ -312,39 +315,49 @@ STEPS = Family(_STEPS, odd=((_STEPS[1],), (_STEPS[1], _STEPS[2]), (), (_STEPS[3]
 
 
 def moved_query(people: People) -> tuple[Any, ...]:
-    """Public vectors, and the vector that people moved together."""
-    return _CANDIDATES, np.array(people, np.float64).reshape(-1, 2).sum(axis=0)
+    """Public vectors, and the sealed vector that people moved together."""
+    query = np.array(people, np.float64).reshape(-1, 2).sum(axis=0)
+    return _CANDIDATES, seal_query(query, sensitivity=1)
+
+
+FAISS = ("ivf", "hnsw")
+"""The indices that need the extra."""
+
+
+def searches(slack: Real = 0) -> list[SearchMethod | str]:
+    """Every method of a search, with every index."""
+    return [AUTO, Scan(), *(Indexed(index=name, slack=slack) for name in get_args(IndexName))]
 
 
 def _inner_products() -> Iterator[Replay]:
-    for index in (EXACT, *INDEX_NAMES):
-        needs = "faiss" if index in ("ivf", "hnsw") else ""
-        options: dict[str, Any] = {"index": index, "epsilon": EPSILON}
+    for search in searches():
+        index = search.index if isinstance(search, Indexed) else None
+        options: dict[str, Any] = {"method": search, "epsilon": EPSILON}
         variants = [options, options | {"k": 2}, options | {"signed": True}]
-        if index != EXACT:
-            variants.append(options | {"slack": 0.05})
+        if index is not None:
+            variants.append(options | {"method": Indexed(index=index, slack=0.05)})
         for chosen in variants:
             yield Replay(
-                "max_inner_product",
+                "mips",
                 variant_of(chosen),
-                calling(max_inner_product, moved_query, sensitivity=1, **chosen),
+                calling(mips, moved_query, **chosen),
                 STEPS,
-                words=chosen,
+                words=words_said(Mips(**chosen)),
                 groups=(int(chosen is options), 4),
-                needs=needs,
+                needs="faiss" if index in FAISS else "",
             )
 
 
 def _itemsets() -> Iterator[Replay]:
-    chosen: dict[str, Any] = {"mechanism": "auto", "size": 2, "k": 2, "epsilon": 20.0, "delta": 0.2}
+    chosen: dict[str, Any] = {"method": "auto", "size": 2, "k": 2, "epsilon": 20.0, "delta": 0.2}
     yield _mined(chosen, public=False)
-    yield _mined(chosen | {"with_subsets": True}, public=True)
-    for mechanism in words(ITEMSETS):
-        needs_delta = mechanism in _WITH_DELTA
-        options: dict[str, Any] = {"mechanism": mechanism, "epsilon": 2.0, "size": 1}
+    yield _mined(chosen | {"supports": "subsets"}, public=True)
+    for method in words(ITEMSETS):
+        needs_delta = method in _WITH_DELTA
+        options: dict[str, Any] = {"method": method, "epsilon": 2.0, "size": 1}
         options |= {"delta": 0.2, "epsilon": 20.0} if needs_delta else {}
         yield _mined(options, public=not needs_delta)
-        counted_too = options | {"k": 2, "with_counts": True}
+        counted_too = options | {"k": 2, "supports": "winners"}
         yield _mined(counted_too, public=not needs_delta, groups=FULL_ONLY)
         pairs = options | {"size": 2}
         yield _mined(pairs, public=True, relation=Relation.SUBSTITUTION, groups=FULL_ONLY)
@@ -362,12 +375,12 @@ def _mined(
             [list(person) for person in people], unit="basket", max_items=2,
             items=list(ITEMS) if public else None, relation=relation, salt=f"{place.seed}",
         )  # fmt: skip
-        return frequent_itemsets(baskets, seed=place.seed, **options)
+        return itemsets(baskets, seed=place.seed, **options)
 
     kind = "public" if public else "private"
-    slow = options["mechanism"] == "large-margin"  # some hundred thresholds for each call
+    slow = options["method"] == "large-margin"  # some hundred thresholds for each call
     return Replay(
-        "frequent_itemsets",
+        "itemsets",
         f"{variant_of(options)}, {kind} items",
         call,
         HOLDERS,

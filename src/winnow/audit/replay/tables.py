@@ -9,31 +9,36 @@ from typing import Any
 
 import numpy as np
 
-from winnow.answers.settings import METHODS as METHODS_OF_RELEASE
+from winnow.answers.methods import METHODS as METHODS_OF_RELEASE
+from winnow.answers.methods import MWEM, Adaptive, Graphical
 from winnow.answers.verb import release
+from winnow.ask.methods import MultiplicativeWeights
+from winnow.ask.request import Ask
+from winnow.ask.verb import ask, resume
 from winnow.audit.replay.compare import FULL_ONLY, Replay, ReplayPlace
 from winnow.audit.replay.people import Family, People
 from winnow.audit.replay.selections import HOLDERS, counted
 from winnow.core.measurement import MEASUREMENTS
+from winnow.core.options import AUTO, options
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
 from winnow.core.workloads.conditions import where
 from winnow.core.workloads.tables import marginals, prefixes
 from winnow.errors import BudgetExceeded
-from winnow.inner_product.index.building import FAISS, INDEX_NAMES
-from winnow.interactive.opening import METHODS
-from winnow.interactive.verb import open_interactive, resume_interactive
+from winnow.inner_product.index.building import FAISS
+from winnow.inner_product.methods import INDEX_NAMES
+from winnow.lp.methods import ScalarSides
+from winnow.lp.sealing import lp_problem
 from winnow.privacy.ledger import Ledger
 from winnow.read.baskets import read_baskets
 from winnow.read.crossing import Rows, SealedTable, group
 from winnow.read.people import BoundedPeople, PersonBound
 from winnow.read.people import People as SomePeople
 from winnow.read.scores import seal_scores
-from winnow.release.mwem import TABLES, UPDATES
+from winnow.release.mwem import UPDATES
 from winnow.session import Session
 from winnow.tables.verb import tabulate
-from winnow.wide.verb import release_wide
 
 SCHEMA = Schema.parse({"sex": {"values": ["f", "m"]}, "age": {"edges": [0, 30, 60]}})
 _ROWS = ((0, 0), (0, 1), (1, 0), (1, 1))
@@ -80,70 +85,51 @@ def table_replays() -> Iterator[Replay]:
 
 
 def _releases() -> Iterator[Replay]:
-    for update in (*UPDATES, TABLES):
+    for update in (*UPDATES, "adaptive"):
         for measurement in MEASUREMENTS:
             gaussian = measurement == "gaussian"
-            words: dict[str, Any] = {"update": update, "measurement": measurement}
-            sized: dict[str, Any] = {
-                "epsilon": 2.0,
-                "delta": 0.01 if gaussian else 0.0,
-                "rounds": 2,
-            }
+            words: dict[str, Any] = {"measurement": measurement}
+            words |= {} if update == "adaptive" else {"update": update}
+            made: Any = Adaptive if update == "adaptive" else MWEM
+            rounds = made(rounds=2, **words)
+            sized: dict[str, Any] = {"epsilon": 2.0, "delta": 0.01 if gaussian else 0.0}
             sized |= {"accountant": "zcdp" if gaussian else "pure"}
             known = Relation.SUBSTITUTION
             groups = (int(update == "gap" or not gaussian), 3)
-            yield _release(f"{update}, {measurement}", words, sized, known, groups)
-            if update in ("gap", TABLES):
-                private = {"rows": 3} if gaussian else {}  # else they are measured, too
-                yield _release(
-                    f"{update}, {measurement}, n private", words, sized | private, groups=(1, 3)
-                )
-    more: dict[str, Any] = {"epsilon": 2.0, "rounds": [1, 1], "groups": [["sex"], ["age"]]}
-    yield _release("two groups of columns", {}, more | {"rows": 3})
-    more = {"epsilon": 2.0, "rounds": 2, "universe": 3, "rows": 3}
-    yield _release("a sampled universe", {}, more)
+            title = f"{update}, {measurement}"
+            yield _release(title, rounds, sized, words=words, relation=known, groups=groups)
+            if update in ("gap", "adaptive"):
+                rows = 3 if gaussian else None  # else they are measured, too
+                title = f"{title}, n private"
+                yield _release(title, rounds, sized, rows, words=words, groups=(1, 3))
+    pure: dict[str, Any] = {"epsilon": 2.0}
+    grouped = MWEM(rounds=[1, 1], groups=[["sex"], ["age"]])
+    yield _release("two groups of columns", grouped, pure, 3)
+    yield _release("a sampled universe", MWEM(rounds=2, universe=3), pure, 3)
     for delta in (0.0, 0.01):
-        more = {"epsilon": 2.0, "delta": delta, "rounds": 1, "rows": 3, "warm_start": 0.3}
-        yield _release(f"from tables of single columns, delta={delta:g}", {}, more)
-        more = {"epsilon": 2.0, "delta": delta, "warm_start": 0}
+        sized = {"epsilon": 2.0, "delta": delta}
+        title = f"from tables of single columns, delta={delta:g}"
+        yield _release(title, MWEM(rounds=1, warm_start=0.3), sized, 3)
         title = f"rounds by the noisy number of rows, delta={delta:g}"
-        yield _release(title, {"update": "gap"}, more, groups=(1, 3))
+        by_rows = MWEM(update="gap", warm_start=0)
+        yield _release(title, by_rows, sized, words={"update": "gap"}, groups=(1, 3))
     for index in INDEX_NAMES:
-        more = {"epsilon": 2.0, "rounds": 2, "rows": 3, "slack": 0 if index == "flat" else 0.01}
-        needs = "faiss" if index in FAISS else ""
-        yield replace(_release(f"over an index: {index}", {"index": index}, more), needs=needs)
+        word: Any = index
+        over = MWEM(rounds=2, index=word, slack=0 if index == "flat" else 0.01)
+        replay = _release(f"over an index: {index}", over, pure, 3, words={"index": index})
+        yield replace(replay, needs="faiss" if index in FAISS else "")
 
     yield from _answers()
 
-    def wide(people: People, place: ReplayPlace) -> Any:
-        table = table_of(people, Relation.ADD_REMOVE)
-        return release_wide(
-            table, marginals(2), epsilon=20.0, delta=0.01, rounds=1, rows=50, seed=place.seed
-        )
-
-    yield Replay("release_wide", "one round", wide, ROWS, groups=(0, 1))
-
-    for title, epsilon, rows in (("all at once", 20.0, 5000), ("columns alone", 0.5, 20)):
-
-        def ruled(
-            people: People, place: ReplayPlace, epsilon: float = epsilon, rows: int = rows
-        ) -> Any:
-            table = table_of(people, Relation.ADD_REMOVE)
-            return release_wide(
-                table, marginals(2), epsilon=epsilon, delta=0.01, rows=rows, seed=place.seed
-            )
-
-        yield Replay("release_wide", title, ruled, ROWS, groups=(0, 1))
-
-    def wide_session(people: People, place: ReplayPlace) -> Any:
-        table = table_of(people, Relation.ADD_REMOVE)
-        with Session(table, epsilon=20.0, delta=0.01, seed=place.seed) as session:
-            return {"wide": session.release_wide(
-                table, marginals(2), epsilon=20.0, delta=0.01, rounds=1, rows=50
-            )}  # fmt: skip
-
-    words = {"method": "release_wide"}
-    yield Replay("Session", "a wide table", wide_session, ROWS, words=words, groups=(0, 1))
+    pairs = marginals(2)
+    for title, model, epsilon, rows in (
+        ("one round", Graphical(rounds=1), 20.0, 50),
+        ("all at once", Graphical(), 20.0, 5000),
+        ("columns alone", Graphical(), 0.5, 20),
+    ):
+        sized = {"epsilon": epsilon, "delta": 0.01}
+        title = f"a graphical model, {title}"
+        yield _release(title, model, sized, rows, groups=(0, 1), by=pairs)
 
 
 def _tabulations() -> Iterator[Replay]:
@@ -180,40 +166,41 @@ def _tabulations() -> Iterator[Replay]:
 
 def _answers() -> Iterator[Replay]:
     """Methods by their names; what "auto" takes of four cells is tables."""
-    for method in METHODS_OF_RELEASE:
-        many: dict[str, Any] = {"epsilon": 20.0, "delta": 0.01, "rows": 50}
-        more = {"rounds": 1} if method in ("adaptive", "mwem", "graphical") else {}
-        by = prefixes("age") if method == "toeplitz" else marginals(2)
-        yield _release(f"method {method}", {"method": method}, many | more, groups=(0, 1), by=by)
+    by_word: dict[str, Any] = {each.word(): each for each in METHODS_OF_RELEASE}
+    for word in (AUTO, *by_word):
+        rounds = word in ("adaptive", "mwem", "graphical")
+        method = by_word[word](rounds=1) if rounds else word
+        by = prefixes("age") if word == "toeplitz" else marginals(2)
+        sized: dict[str, Any] = {"epsilon": 20.0, "delta": 0.01}
+        words = {"method": word}
+        yield _release(f"method {word}", method, sized, 50, words=words, groups=(0, 1), by=by)
     for relation in Relation:
         yield _release(
             f"tables, pure, {relation}",
-            {"method": "tables"},
+            "tables",
             {"epsilon": 1.0},
-            relation,
+            words={"method": "tables"},
+            relation=relation,
             groups=(1, 3),
         )
 
 
 def _release(
     variant: str,
-    words: dict[str, Any],
+    method: Any,
     options: dict[str, Any],
+    rows: int | None = None,
+    *,
+    words: dict[str, Any] | None = None,
     relation: Relation = Relation.ADD_REMOVE,
     groups: tuple[int, int] = FULL_ONLY,
     by: Any = None,
 ) -> Replay:
-    return Replay(
-        "release",
-        variant,
-        lambda people, place: release(
-            table_of(people, relation), by or marginals(1), seed=place.seed, **words, **options
-        ),
-        ROWS,
-        relation,
-        words,
-        groups,
-    )
+    def call(people: People, place: ReplayPlace) -> Any:
+        table = table_of(people, relation).stating(rows)
+        return release(table, by or marginals(1), method=method, seed=place.seed, **options)
+
+    return Replay("release", variant, call, ROWS, relation, words or {}, groups)
 
 
 def _asked(session: Any) -> dict[str, Any]:
@@ -229,39 +216,48 @@ def _asked(session: Any) -> dict[str, Any]:
         "after": repr(session),
         "plan": session.plan,
         "planned": str(session.plan),
-        "state": {"plan": state["plan"], "updates": state.get("updates", 0)},
+        "state": {"sizes": state["sizes"], "updates": state.get("updates", 0)},
         "receipt": session.receipt,
         "guarantee": session.guarantee,
     }
 
 
-_OPEN: dict[str, Any] = {"epsilon": 4.0, "delta": 0.01, "max_queries": 8, "rows": 40}
+_OPEN: dict[str, Any] = {"epsilon": 4.0, "delta": 0.01, "max_queries": 8}
+
+
+def _stated(people: People) -> Any:
+    """A table whose true number of rows is private."""
+    return table_of(people, Relation.ADD_REMOVE).stating(40)
 
 
 def _sessions() -> Iterator[Replay]:
-    for method in METHODS:
-        yield _session(method, {"method": method}, (int(method != "recommended"), 3))
-    yield _session("warm start", {"warm_start": 0.2})
-    yield _session("warm start from columns alone", {"warm_start": 0.2, "memory": 8})
-    yield _session("independent answers at the end", {"fallback": 0.2, "updates": 1})
-    yield _session("a sampled universe", {"universe": 3, "smoothness": 0.5})
-    yield _session("an implicit hypothesis", {"memory": 8})
+    for field in options(Ask):
+        for method in field.words if field.name == "method" else ():
+            yield _session(method, {"method": method}, (int(method != AUTO), 3))
+    for variant, own in (
+        ("warm start", {"warm_start": 0.2}),
+        ("warm start from columns alone", {"warm_start": 0.2, "memory": "0.008kB"}),
+        ("independent answers at the end", {"fallback": 0.2, "updates": 1}),
+        ("a sampled universe", {"universe": 3, "smoothness": 0.5}),
+        ("an implicit hypothesis", {"memory": "0.008kB"}),
+    ):
+        chosen: dict[str, Any] = dict(own)
+        yield _session(variant, {"method": MultiplicativeWeights(**chosen)})
 
     def kept(people: People, place: ReplayPlace) -> Any:
-        table, state = table_of(people, Relation.ADD_REMOVE), place.outputs / "kept.session"
-        options = _OPEN | {"threshold": 0.3, "state": state, "seed": place.seed}
-        first = _asked(open_interactive(table, **options))
-        return {"first": first, "second": _asked(resume_interactive(table, state))}
+        table, state = _stated(people), place.outputs / "kept.session"
+        method = MultiplicativeWeights(threshold=0.3)
+        first = _asked(ask(table, **_OPEN, method=method, state=state, seed=place.seed))
+        return {"first": first, "second": _asked(resume(table, state))}
 
-    yield Replay("resume_interactive", "from a state file", kept, ROWS)
+    yield Replay("resume", "from a state file", kept, ROWS)
 
 
 def _session(variant: str, words: dict[str, Any], groups: tuple[int, int] = FULL_ONLY) -> Replay:
     def call(people: People, place: ReplayPlace) -> Any:
-        table = table_of(people, Relation.ADD_REMOVE)
-        return _asked(open_interactive(table, **_OPEN, **words, seed=place.seed))
+        return _asked(ask(_stated(people), **_OPEN, **words, seed=place.seed))
 
-    return Replay("open_interactive", variant, call, ROWS, words=words, groups=groups)
+    return Replay("ask", variant, call, ROWS, words=words, groups=groups)
 
 
 def _budgets() -> Iterator[Replay]:
@@ -277,7 +273,9 @@ def _budgets() -> Iterator[Replay]:
                 "above": session.above(
                     seal_scores([len(people)], monotone=True), threshold=2, epsilon=0.25
                 ),
-                "release": session.release(table, marginals(1), epsilon=1.0, rounds=1, rows=3),
+                "release": session.release(
+                    table.stating(3), marginals(1), epsilon=1.0, method=MWEM(rounds=1)
+                ),
             }
             try:
                 session.top_k("age", k=1, epsilon=1.0)
@@ -289,7 +287,7 @@ def _budgets() -> Iterator[Replay]:
     yield Replay("Session", "one budget, until it refuses", spent, ROWS, words=words)
 
     def learned(people: People, place: ReplayPlace) -> Any:
-        table = table_of(people, Relation.ADD_REMOVE)
+        table = _stated(people)
         baskets = read_baskets(
             [["f" if sex == 0 else "m"] for sex, _ in people], unit="basket", items=["f", "m"]
         )
@@ -301,19 +299,22 @@ def _budgets() -> Iterator[Replay]:
             stream = all_.open_above(threshold=1, epsilon=0.5)
             return {
                 "above": stream.ask([len(people)]),
-                "interactive": _asked(all_.interactive(**_OPEN)),
-                "itemsets": of_baskets.frequent_itemsets(
-                    baskets, size=1, epsilon=0.5, mechanism="exponential"
+                "ask": _asked(all_.ask(**_OPEN)),
+                "itemsets": of_baskets.itemsets(
+                    baskets, size=1, epsilon=0.5, method="exponential"
                 ),
                 "learn": all_.learn(table, "sex", method="stumps", epsilon=0.5),
-                "lp": all_.solve_lp(
-                    [[1.0, 2.0], [2.0, 1.0]], [2.0, 1.0 + len(people)], [1.0, 1.0],
-                    private="scalar", opt=1.0, rounds=1, sensitivity=1, epsilon=0.5,
+                "lp": all_.lp(
+                    lp_problem(
+                        [[1.0, 2.0], [2.0, 1.0]], [2.0, 1.0 + len(people)], [1.0, 1.0], opt=1.0
+                    ),
+                    method=ScalarSides(sensitivity=1, rounds=1),
+                    epsilon=0.5,
                 ),
                 "left": repr(all_.budget),
             }  # fmt: skip
 
-    words = {"method": ("open_above", "interactive", "frequent_itemsets", "learn", "solve_lp")}
+    words = {"method": ("open_above", "ask", "itemsets", "learn", "lp")}
     yield Replay(
         "Session", "one budget for other verbs", learned, ROWS, words=words, groups=FULL_ONLY
     )

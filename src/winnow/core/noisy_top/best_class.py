@@ -11,8 +11,13 @@ clock of the other child is later by E'/N_other, E' fresh. So every block knows 
 noise inside it, which bounds its noisy score from above, and only blocks whose bound can
 still win are split. The law of the winner is that of noise on every member.
 
-So is the law of those after it: once the first of N members is out, the next clock of its class
-is later by E'/(N - 1), E' fresh. ``best_members`` goes on in this way.
+A block may also be opened at its first member, which is a uniform one: that one has the block's
+clock, and the next clock among the others is later by E'/(N - 1), E' fresh. What the others are
+need not be known, so nobody has to count them (`reveal`).
+
+The law of those after the winner is that of noise on every member, too: once the first of N
+members is out, the next clock of its class is later by E'/(N - 1), E' fresh. ``best_members`` goes
+on in this way.
 
 All decisions are exact: float64 intervals first, and where two classes overlap, intervals of
 decimals with the exact integer counts.
@@ -22,7 +27,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
 from itertools import count as counter
@@ -97,7 +102,7 @@ class _Clock(NamedTuple):
 class _Node(Generic[B]):
     """A block with the first clock among its members, as bounds on g = -ln(clock).
 
-    Of a class, `taken` members with earlier clocks are gone.
+    `taken` members with earlier clocks are gone.
     """
 
     __slots__ = ("block", "clock", "g_high", "g_low", "is_class", "lower", "taken", "upper")
@@ -172,9 +177,18 @@ class Winner(Generic[B]):
             digits, bits = 2 * digits, 2 * bits
 
 
-def best_class(classes: Classes[B], law: Law, tape: Tape) -> B:
-    """The class that holds the member with the largest noisy score."""
-    return next(best_members(classes, law.formulas, tape)).block
+def best_class(
+    classes: Classes[B], law: Law, tape: Tape, reveal: Callable[[B], B | None] | None = None
+) -> B:
+    """The class that holds the member with the largest noisy score.
+
+    `reveal(block)` draws a uniform member of a block that it did not draw before, and names its
+    class; None: the block is to be split. A block that was revealed once must never be split.
+    """
+    node = _BestFirst(classes, law.formulas, tape, reveal).next()
+    if node is None:
+        raise ValueError("there are no classes")
+    return node.block
 
 
 def best_members(classes: Classes[B], noise: LargestNoise, tape: Tape) -> Iterator[Winner[B]]:
@@ -194,8 +208,14 @@ def best_members(classes: Classes[B], noise: LargestNoise, tape: Tape) -> Iterat
 class _BestFirst(Generic[B]):
     """The blocks whose bounds are known, the most promising first."""
 
-    def __init__(self, classes: Classes[B], noise: LargestNoise, tape: Tape) -> None:
-        self.classes, self.noise, self.tape = classes, noise, tape
+    def __init__(
+        self,
+        classes: Classes[B],
+        noise: LargestNoise,
+        tape: Tape,
+        reveal: Callable[[B], B | None] | None = None,
+    ) -> None:
+        self.classes, self.noise, self.tape, self.reveal = classes, noise, tape, reveal
         self._clocks = _Clocks(tape)
         self._heap: list[tuple[float, int, _Node[B]]] = []
         self._order = counter()
@@ -219,8 +239,7 @@ class _BestFirst(Generic[B]):
         while self._heap and (best is None or -self._heap[0][0] >= best.lower):
             node = heapq.heappop(self._heap)[2]
             if not node.is_class:
-                for child in _split(self.classes, node, self._clocks):
-                    self._push(child)
+                self._open(node)
             elif best is None or self._larger(node, best):
                 passed += [] if best is None else [best]
                 best = node
@@ -230,8 +249,18 @@ class _BestFirst(Generic[B]):
             self._keep(node)
         return best
 
+    def _open(self, node: _Node[B]) -> None:
+        """Put smaller blocks in the place of one, or its first member and the others."""
+        first = None if self.reveal is None else self.reveal(node.block)
+        if first is None:
+            for child in _split(self.classes, node, self._clocks):
+                self._push(child)
+            return
+        self._push(_Node(first, node.clock, node.g_low, node.g_high))
+        self.after(node)
+
     def after(self, node: _Node[B]) -> None:
-        """Go on with the members of a class behind the one that was found."""
+        """Go on with the members of a class or a block behind the one that was found."""
         taken = node.taken + 1
         left = self.classes.count(node.block) - taken
         if left == 0:

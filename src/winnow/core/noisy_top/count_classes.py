@@ -62,7 +62,7 @@ class CountClasses:
         """The largest count."""
         return int(self.counts[0]) if len(self.counts) else 0
 
-    def lower(self, floor: int) -> None:
+    def lower(self, floor: int, most: int | None = None) -> None:
         """Everything is listed."""
 
     def classes(self) -> tuple[Integers, list[int]]:
@@ -72,6 +72,10 @@ class CountClasses:
     def member(self, count: int, index: int) -> Place:
         """A place of this count."""
         return count, index
+
+    def sample(self, stream: BitStream) -> tuple[int, Place] | None:
+        """Everything is listed."""
+        return None
 
     def unseen(self, stream: BitStream) -> Place:
         """A uniform place of count 0."""

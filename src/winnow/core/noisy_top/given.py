@@ -153,7 +153,7 @@ class GivenRanks:
         self._parts: dict[int, list[tuple[int, GivenClass]]] = {}
         self._sizes: dict[int, int] = {}  # by decreasing count; the last may have more to come
         self._last: int | None = None
-        self._ended = False
+        self._pulled, self._ended = 0, False
         self._drawn: dict[Key, Any] = {}
         self._seen: dict[int, set[Any]] = {}
         self.lower(2**62)
@@ -162,7 +162,7 @@ class GivenRanks:
         found = self._source.at(self._next)
         if found is None:
             self._ended = True
-            if self.total is not None and sum(self._sizes.values()) != self.total:
+            if self.total is not None and self._pulled != self.total:
                 raise DataError("the classes do not add up to total=; list those of count 0, too")
             return
         place, self._next = self._next, self._next + 1
@@ -170,6 +170,7 @@ class GivenRanks:
             return
         count = self._steps.of(found.score)
         self._last = count
+        self._pulled += found.size
         self._sizes[count] = self._sizes.get(count, 0) + found.size
         self._parts.setdefault(count, []).append((place, found))
 
@@ -182,11 +183,13 @@ class GivenRanks:
         """The largest count."""
         return next(iter(self._sizes), 0)
 
-    def lower(self, floor: int) -> None:
+    def lower(self, floor: int, most: int | None = None) -> None:
         """List until the next class lies below; the first class is always whole."""
         floor = max(floor, 1)
         while not self._ended and (len(self._sizes) < 2 or (self._last or 0) >= floor):
             self._pull()
+            if most is not None and len(self._sizes) > 1 and self._pulled > most:
+                return
 
     def classes(self) -> tuple[NDArray[np.int64], list[int]]:
         """The counts that are listed, decreasing, and how many candidates have each."""
@@ -222,6 +225,10 @@ class GivenRanks:
                 seen.add(found)
                 return found
         raise DataError("a function keeps drawing the same members; is its class so large?")
+
+    def sample(self, stream: BitStream) -> tuple[int, Key] | None:
+        """Classes are listed one after another."""
+        return None
 
     def unseen(self, stream: BitStream) -> Key | None:
         """A uniform candidate of count 0; None where these have no names."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Hashable, Sequence
+from math import isqrt
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,8 +24,8 @@ Member = Any
 """A candidate: a tuple of item codes, or a position. Hashable."""
 
 
-class Ranked(Protocol):
-    """A universe of candidates by decreasing count; private, it stays inside mechanisms."""
+class CountListing(Protocol):
+    """How many candidates have each count; private, it stays inside mechanisms."""
 
     total: int | None
     """How many candidates there are; None: countably many, all but finitely many of count 0."""
@@ -38,13 +39,25 @@ class Ranked(Protocol):
         """The largest count; `reach` says how far below it the caller will look anyway."""
         ...
 
-    def lower(self, floor: int) -> None:
-        """List all candidates of count `floor` or more (at least 1)."""
+    def lower(self, floor: int, most: int | None = None) -> None:
+        """List all candidates of count `floor` or more (at least 1).
+
+        With `most`: not if there are more of them. Then the floor stays above the one asked for,
+        and finding this out takes no longer than listing about so many.
+        """
         ...
 
     def classes(self) -> tuple[Integers, list[int]]:
         """The counts that are listed, decreasing, and how many candidates have each."""
         ...
+
+    def sample(self, stream: BitStream) -> tuple[int, Member] | None:
+        """A uniform candidate of all, with its count; None: there is no way but to list them."""
+        ...
+
+
+class Ranked(CountListing, Protocol):
+    """A universe of candidates by decreasing count, with their names."""
 
     def member(self, count: int, index: int) -> Member:
         """The candidate at a place of its class, in a fixed order."""
@@ -55,14 +68,9 @@ class Ranked(Protocol):
         ...
 
 
-def listed(ranked: Ranked) -> int:
+def listed(ranked: CountListing) -> int:
     """How many candidates are listed."""
     return sum(ranked.classes()[1])
-
-
-def zero_class(ranked: Ranked) -> int | None:
-    """How many candidates have count 0, once all others are listed; None: infinitely many."""
-    return None if ranked.total is None else ranked.total - listed(ranked)
 
 
 def ensure_listed(ranked: Ranked, size: int) -> None:
@@ -70,6 +78,29 @@ def ensure_listed(ranked: Ranked, size: int) -> None:
     ranked.top()
     while ranked.floor > 1 and listed(ranked) < size:
         ranked.lower(max(1, min(ranked.floor - 1, ranked.floor * 3 // 4)))
+
+
+def count_at(ranked: CountListing, rank: int) -> int:
+    """The count at a rank from 0, where about four times as many candidates are listed at most.
+
+    At least one candidate more than `rank` has a count of `low`; at most `rank` have one of the
+    floor. Every step moves one of the two until the rank is listed, or they are neighbours: then
+    its count is `low`, however many candidates have it.
+    """
+    low, most = 0, 4 * (rank + 1)
+    while True:
+        counts, sizes = ranked.classes()
+        left = rank
+        for count, size in zip(counts.tolist(), sizes, strict=True):
+            if left < size:
+                return int(count)
+            left -= size
+        if ranked.floor <= low + 1:
+            return low
+        middle = min(max(isqrt(low * ranked.floor), low + 1), ranked.floor - 1)
+        ranked.lower(middle, most)
+        if ranked.floor > middle:
+            low = middle
 
 
 def at_rank(ranked: Ranked, rank: int) -> tuple[int, int]:
@@ -102,7 +133,7 @@ class ExplicitRanks:
         """The largest count."""
         return max(self._by_count, default=0)
 
-    def lower(self, floor: int) -> None:
+    def lower(self, floor: int, most: int | None = None) -> None:
         """Everything is listed."""
 
     def classes(self) -> tuple[Integers, list[int]]:
@@ -113,6 +144,10 @@ class ExplicitRanks:
     def member(self, count: int, index: int) -> Member:
         """A position of this count."""
         return self._by_count[count][index]
+
+    def sample(self, stream: BitStream) -> tuple[int, Member] | None:
+        """Everything is listed."""
+        return None
 
     def unseen(self, stream: BitStream) -> Member | None:
         """A uniform position of count 0."""
@@ -146,6 +181,7 @@ class Without:
                 return None
             self._unseen.add(found)
         else:
+            self.lower(count)
             counts, sizes = self.classes()
             size = sizes[int(np.searchsorted(-counts, -count))]
             places = self._places.setdefault(count, [])
@@ -172,9 +208,11 @@ class Without:
                 return 0
             self.lower(max(1, self.floor // 2))
 
-    def lower(self, floor: int) -> None:
-        """As the whole universe."""
-        self._ranked.lower(floor)
+    def lower(self, floor: int, most: int | None = None) -> None:
+        """As the whole universe, which has those that are gone as well."""
+        if most is not None:
+            most += sum(len(gone) for count, gone in self._places.items() if count >= floor)
+        self._ranked.lower(floor, most)
 
     def classes(self) -> tuple[Integers, list[int]]:
         """Counts and class sizes of what is left; empty classes are dropped."""
@@ -192,9 +230,66 @@ class Without:
         """The candidate at a place among those of its class that are left."""
         return self._ranked.member(count, free_rank(self._places.get(count, []), index))
 
+    def sample(self, stream: BitStream) -> tuple[int, Member] | None:
+        """A uniform candidate of those that are left or listed, with its count.
+
+        What is gone and has a count was listed before it went, so those below the floor are left.
+        """
+        while True:
+            found = self._ranked.sample(stream)
+            if found is None or found[1] not in self._unseen:
+                return found
+
     def unseen(self, stream: BitStream) -> Member | None:
         """A uniform candidate of count 0 that is left."""
         while True:
             found = self._ranked.unseen(stream)
             if found is None or found not in self._unseen:
                 return found
+
+
+class First:
+    """The first candidates of a universe, so many of them, for ``SupportClasses``.
+
+    The last of them may share its count with some that do not belong: those of one count are
+    alike, so only their number matters.
+    """
+
+    def __init__(self, ranked: CountListing, size: int) -> None:
+        self._ranked, self._size = ranked, size
+        self.total: int | None = size
+        self._last: int | None = None  # the count of the last one, where its class is not listed
+
+    @property
+    def floor(self) -> int:
+        """1 once all of them are known."""
+        whole = self._last is not None or listed(self._ranked) >= self._size
+        return 1 if whole else self._ranked.floor
+
+    def top(self, reach: int = 0) -> int:
+        """The largest count."""
+        return self._ranked.top()
+
+    def lower(self, floor: int, most: int | None = None) -> None:
+        """List those of count `floor` or more, and few that do not belong."""
+        self._ranked.lower(floor, 4 * self._size)
+        if self.floor > floor:
+            self._last = count_at(self._ranked, self._size - 1)
+
+    def classes(self) -> tuple[Integers, list[int]]:
+        """The counts that are listed, decreasing, and how many candidates have each."""
+        counts, sizes = self._ranked.classes()
+        left, taken = self._size, list[int]()
+        for size in sizes:
+            if not left:
+                break
+            taken.append(min(size, left))
+            left -= taken[-1]
+        counts = counts[: len(taken)]
+        if left and self._last is not None:
+            return np.append(counts, self._last), [*taken, left]
+        return counts, taken
+
+    def sample(self, stream: BitStream) -> tuple[int, Member] | None:
+        """A uniform candidate, with its count, where these are all that there are."""
+        return self._ranked.sample(stream) if self._size == self._ranked.total else None

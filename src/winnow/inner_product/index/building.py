@@ -8,11 +8,10 @@ from winnow.core.checks import one_of
 from winnow.errors import ExtraMissing
 from winnow.inner_product.index.flat import FlatIndex, Index, Matrix
 from winnow.inner_product.index.lsh import LSHIndex, PStableIndex
+from winnow.inner_product.methods import INDEX_NAMES
 
 FAISS = ("ivf", "hnsw")
 """Those that the package faiss makes."""
-
-INDEX_NAMES = ("flat", "lsh", "p-stable", *FAISS)
 
 
 def check_index(name: str) -> None:

@@ -13,6 +13,7 @@ Each is computed in float64 with its error added, so it is an upper bound.
 from __future__ import annotations
 
 import math
+from copy import copy
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +42,12 @@ class PreparedVectors:
         self._centre = total / rows
         self._radii = row_norms(vectors, self._centre)
         self._by_radius = np.argsort(-self._radii, kind="stable")
+
+    def with_index(self, index: Index | None) -> PreparedVectors:
+        """These vectors with another index over them, or with none."""
+        other = copy(self)
+        other.index = index
+        return other
 
     @property
     def size(self) -> int:

@@ -4,30 +4,31 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import Annotated
 
 import typer
 
+from winnow.cli.derived import Typed
 from winnow.cli.options import (
+    ASKED,
     PLAIN_TEXT,
     JsonOption,
     OutOption,
     PadToSecondsOption,
     SeedOption,
     TextOptions,
-    Thresholds,
     check_unit_said,
-    choices,
+    option,
     plot_of,
     relation_of_people,
 )
 from winnow.cli.recording import UNRECORDED, Record
 from winnow.cli.reporting import reported, saved_then_shown
 from winnow.core.relation import Relation
-from winnow.mechanisms import AUTO, ITEMSETS
+from winnow.core.request import Run
+from winnow.itemsets.request import Itemsets
 
 _BASKETS = "Baskets and people"
-_MECHANISM = "Mechanism"
 
 EXAMPLES = """\
 Examples:
@@ -37,19 +38,12 @@ winnow itemsets baskets.csv --size 2 --epsilon 1 --delta 1e-6 --one-basket-per-p
 winnow itemsets orders.parquet --basket order --item product --person customer \
 --max-baskets 5 --size 3 --epsilon 1 --delta 1e-6
 
-winnow itemsets baskets.dat --size 2 -k 5 --items items.txt --mechanism joint --epsilon 2 \
---counts --plot pairs.png --one-basket-per-person
+winnow itemsets baskets.dat --size 2 -k 5 --items items.txt --method joint --epsilon 2 \
+--plot pairs.png --one-basket-per-person
 
 winnow itemsets baskets.csv --size 2 -k 20 --epsilon 2 --delta 1e-6 --rules rules.csv \
 --one-basket-per-person
 """
-
-
-if TYPE_CHECKING:
-    ItemsetMechanism: TypeAlias = str
-else:
-    ItemsetMechanism = choices("ItemsetMechanism", ITEMSETS, AUTO)
-_AUTO = ItemsetMechanism(AUTO)
 
 
 class BasketLayout(StrEnum):
@@ -71,28 +65,7 @@ def itemsets(
             "Parquet table, with --basket and --item, or with a column for each item.",
         ),
     ],
-    size: Annotated[
-        int, typer.Option("--size", metavar="R", help="How many items an itemset has: 1 to 4.")
-    ],
-    epsilon: Annotated[
-        float,
-        typer.Option("--epsilon", metavar="E", help="The privacy loss of this call in total."),
-    ],
-    delta: Annotated[
-        float,
-        typer.Option(
-            "--delta",
-            metavar="D",
-            help="Needed where the items are private; longer lists of public items gain by it.",
-        ),
-    ] = 0.0,
-    k: Annotated[
-        int, typer.Option("-k", "--k", metavar="K", help="How many itemsets to release.")
-    ] = 1,
-    with_counts: Annotated[
-        bool,
-        typer.Option("--counts", help="Release noisy supports, too, for half of epsilon."),
-    ] = False,
+    asked: Typed[Itemsets],
     seed: SeedOption = None,
     text: TextOptions = PLAIN_TEXT,
     pad_to: PadToSecondsOption = None,
@@ -166,48 +139,16 @@ def itemsets(
         typer.Option("--layout", help="How baskets lie in the file.", rich_help_panel=_BASKETS),
     ] = BasketLayout.AUTO,
     relation: Annotated[Relation | None, relation_of_people(_BASKETS, Relation.ADD_REMOVE)] = None,
-    mechanism: Annotated[
-        ItemsetMechanism,
-        typer.Option(
-            "--mechanism", metavar="NAME", help="See the list below.", rich_help_panel=_MECHANISM
-        ),
-    ] = _AUTO,
-    thresholds: Annotated[
-        Thresholds | None,
-        typer.Option(
-            "--thresholds",
-            help="For large-margin: tight (default), or printed as in the paper.",
-            rich_help_panel=_MECHANISM,
-        ),
-    ] = None,
-    growth: Annotated[
-        int | None,
-        typer.Option(
-            "--growth",
-            metavar="L",
-            help="For choosing: the most itemsets of one person, where --max-items is not given.",
-            rich_help_panel=_MECHANISM,
-        ),
-    ] = None,
-    reach: Annotated[
-        int | None,
-        typer.Option(
-            "--reach",
-            metavar="N",
-            help="For limited-domain: how many of the most frequent take part.",
-            rich_help_panel=_MECHANISM,
-        ),
-    ] = None,
     json: JsonOption = False,
     out: OutOption = None,
-    plot: Annotated[Path | None, plot_of("Draw the noisy supports (turns on --counts)")] = None,
+    plot: Annotated[Path | None, plot_of("Draw the noisy supports (turns on --supports)")] = None,
     rules: Annotated[
         Path | None,
         typer.Option(
             "--rules",
             metavar="FILE",
             help="Write the association rules among the itemsets (.csv, .json, .parquet); "
-            "measures noisy supports of all their subsets for half of epsilon.",
+            "turns on --supports subsets.",
         ),
     ] = None,
     min_confidence: Annotated[
@@ -220,10 +161,9 @@ def itemsets(
 ) -> None:
     """Release the itemsets that most baskets hold, privately.
 
-    auto chooses by public numbers and says why, and lists by what part of epsilon tells. weighted
-    finds long lists, without a list of items if there is a delta. limited-domain needs none and may
-    release fewer than K, as may large-margin, distance-to-instability and choosing. With --items
-    also: exponential, permute-and-flip, noisy-max, joint (a list of K), canonical (a set of K).
+    Without --items the items are private, too: a delta is needed, and fewer than K itemsets may be
+    released where no more stand out. What leaves comes with a guarantee and a receipt, which says
+    why a method was chosen.
     """
     from winnow.cli.files import check_targets
     from winnow.cli.recording import warn_of_other_labels
@@ -236,21 +176,27 @@ def itemsets(
         show_itemsets,
     )
     from winnow.itemsets.rules import check_confidence
-    from winnow.itemsets.verb import frequent_itemsets
+    from winnow.itemsets.verb import mined
     from winnow.read.baskets import read_baskets
     from winnow.topk.cli.source import read_items
 
     check_unit_said(person, one_basket, "--person", "basket")
-    with_counts = with_counts or plot is not None or rules is not None
+    supports = asked.supports
+    if rules is not None:
+        supports = "subsets"
+    elif plot is not None:
+        supports = supports or "winners"
     read = [file, *([] if items is None else [items])]
     check_targets(read, out, plot)
     check_targets([*read, *([] if out is None else [out])], rules, None, out_option="--rules")
     check_confidence(min_confidence)
     relation, budget = record.account(relation, Relation.ADD_REMOVE)
+    run = None if pad_to is None else Run(pad_to=pad_to)
+    request = asked(k=asked.k or 1, supports=supports, budget=budget, seed=seed, run=run)
     warn_of_other_labels(budget, [file])
     baskets = read_baskets(
         file,
-        unit="basket" if person is None else "person",
+        unit="basket" if person is None else None,
         person=person,
         max_baskets=max_baskets,
         items=None if items is None else read_items(items, line_breaks=text.line_breaks),
@@ -263,28 +209,48 @@ def itemsets(
         relation=relation,
         salt=None if seed is None else f"seed {seed}",  # repeatable, too
     )
-    released = frequent_itemsets(
-        baskets,
-        size=size,
-        epsilon=epsilon,
-        delta=delta,
-        k=k,
-        mechanism=str(mechanism),
-        with_counts=with_counts,
-        with_subsets=rules is not None,
-        thresholds=None if thresholds is None else str(thresholds),
-        growth=growth,
-        reach=reach,
-        pad_to=pad_to,
-        seed=seed,
-        budget=budget,
-    )
+    released = mined(baskets, request)
     found = counted(released)
-    with saved_then_shown(released, json, lambda: show_itemsets(found, with_counts, baskets.whose)):
+    noisy = supports is not None
+    with saved_then_shown(released, json, lambda: show_itemsets(found, noisy, baskets.unit.name)):
         if out is not None:
-            save(out, released.to_dict(), itemset_rows(found, with_counts))
+            save(out, released.to_dict(), itemset_rows(found, noisy))
         if plot is not None:
-            write_whole(plot, draw_itemsets(found, size, plot.suffix.lower()))
+            write_whole(plot, draw_itemsets(found, request.size, plot.suffix.lower()))
         if rules is not None:
             rows = rule_rows(released, min_confidence)
             save(rules, {"rules": rows, **released.to_dict()}, rows)
+
+
+PLAN_EXAMPLES = """\
+Examples:
+
+winnow plan itemsets --size 2 -k 20 --items 500 --epsilon 1
+
+winnow plan itemsets --size 3 -k 10 --epsilon 1 --delta 1e-6
+"""
+
+
+@reported()
+def plan(
+    asked: Typed[Itemsets],
+    items: Annotated[
+        int | None,
+        option("--items", "M", "How many items the public list has; without it, private.", ASKED),
+    ] = None,
+    max_items: Annotated[
+        int | None, option("--max-items", "L", "The most items of a basket.", ASKED)
+    ] = None,
+    max_baskets: Annotated[
+        int, option("--max-baskets", "B", "The most baskets of one person.", ASKED)
+    ] = 1,
+    relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.ADD_REMOVE,
+    json: JsonOption = False,
+) -> None:
+    """Say which support itemsets need to be found; no data are read and nothing is spent."""
+    from winnow.cli.printing import console, show_json
+    from winnow.itemsets.about import baskets
+
+    about = baskets(items=items, max_items=max_items, max_baskets=max_baskets, relation=relation)
+    made = asked().plan(about)
+    show_json(made.to_dict()) if json else console().print(str(made), markup=False)

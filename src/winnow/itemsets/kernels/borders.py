@@ -66,6 +66,15 @@ LISTED = _border(
     "listed while they are counted; found in a second pass",
 )
 """So many itemsets are listed while they are counted."""
+AHEAD = Border(
+    1 << 12,
+    "itemsets listed ahead",
+    decides="how many itemsets have supports as far below the largest as noise may reach",
+    ways="listed before a draw begins; listed as far as it asks",
+    same="law",
+    because="a draw from classes of supports has one law, whichever of them are listed when",
+)
+"""So many itemsets take no longer than another pass."""
 FEW_ITEMS = _border(
     256,
     "items without pairs",

@@ -91,8 +91,8 @@ def _count_pairs(items, basket_starts, rows, held, pairs):  # type: ignore[no-un
 
 
 def _intersect(  # type: ignore[no-untyped-def]
-    bits, words, rows, pair_rows, pairs, size, low, high, histogram, skip, found, found_support,
-    stop
+    bits, words, rows, pair_rows, pairs, size, low, high, histogram, most, skip, found,
+    found_support, stop
 ):  # fmt: skip
     """As ``walk_occurrences`` walks, over bitsets: those of `rows`, and so many words of each.
 
@@ -105,6 +105,7 @@ def _intersect(  # type: ignore[no-untyped-def]
     room = len(found_support)
     listed = 0
     seen = 0
+    tallied = 0
     level_items = np.empty((size, item_count), np.int64)
     level_count = np.zeros(size, np.int64)
     cursor = np.zeros(size, np.int64)
@@ -151,6 +152,9 @@ def _intersect(  # type: ignore[no-untyped-def]
                 continue
             if len(histogram):
                 histogram[support] += 1
+                tallied += 1
+                if tallied > most:
+                    return listed
             if listed < room and support <= high:
                 if seen >= skip:
                     for d in range(levels):
@@ -216,7 +220,19 @@ def _sort_first(values, size):  # type: ignore[no-untyped-def]
 
 
 def _walk_occurrences(  # type: ignore[no-untyped-def]
-    items, starts, positions, ends, size, low, high, histogram, skip, found, found_support, stop
+    items,
+    starts,
+    positions,
+    ends,
+    size,
+    low,
+    high,
+    histogram,
+    most,
+    skip,
+    found,
+    found_support,
+    stop,
 ):
     """Walk all itemsets of `size` >= 2 items with support >= low.
 
@@ -224,13 +240,15 @@ def _walk_occurrences(  # type: ignore[no-untyped-def]
     positions[starts[i]:starts[i+1]] in it, with the ends of their baskets in `ends`. Supports
     are tallied in `histogram` (length 0: not asked). Those of support low..high after the
     first `skip` are listed in `found`, in lexicographic order; when that is full the walk stops,
-    unless it tallies. Returns how many are listed. It ends early once `stop` holds a 1.
+    unless it tallies. Returns how many are listed. It ends early once more than `most` are
+    tallied, or `stop` holds a 1.
     """
     item_count = len(starts) - 1
     levels = size - 1
     room = len(found_support)
     listed = 0
     seen = 0
+    tallied = 0
     counter = np.zeros(item_count, np.int64)
     touched = np.empty(item_count, np.int64)
     level_starts = np.zeros((levels, item_count + 1), np.int64)
@@ -281,6 +299,9 @@ def _walk_occurrences(  # type: ignore[no-untyped-def]
                     continue
                 if len(histogram):
                     histogram[support] += 1
+                    tallied += 1
+                    if tallied > most:
+                        return listed
                 if room and support <= high and listed < room:
                     if seen >= skip:
                         for d in range(levels):

@@ -49,6 +49,7 @@ _LEADERS = 32
 """How many of the most frequent items are looked at for a first guess of the top."""
 _SAMPLE, _TELLING = 2048, 6
 """So many baskets are a sample, and an itemset that so many of them hold is looked at."""
+_ALL = 2**63 - 1
 _NONE, _NO_PAIRS = np.empty(0, np.int64), np.empty((0, 0), np.int32)
 
 
@@ -91,6 +92,7 @@ class ItemsetRanks:
         self._item_supports = baskets.supports()
         self._counts, self._sizes = _NONE, list[int]()
         self._floor: int | None = None
+        self._crowded: list[int] = []  # at b: the largest support known to be that of 2^b or more
         self._plain: dict[int, list[Itemset]] | None = None
         self._found: Listed | None = None  # all that is counted, if it is little
         self._vertical: tuple[Integers, Integers] | None = None
@@ -107,7 +109,9 @@ class ItemsetRanks:
     def top(self, reach: int = 0) -> int:
         """The largest support; 0 if no basket holds r items."""
         if self._floor is None:
-            self.lower(max(1, self._guess() - reach))
+            guess = self._guess()
+            self.lower(max(1, guess - reach), int(borders.AHEAD.at) if reach else None)
+            self.lower(max(1, guess))
         while not len(self._counts) and self.floor > 1:
             self.lower(max(1, self.floor // 2))
         return int(self._counts[0]) if len(self._counts) else 0
@@ -162,10 +166,17 @@ class ItemsetRanks:
             self._bits = bits_of(self.baskets, np.arange(self.baskets.item_count), self.size)
         return self._bits
 
-    def lower(self, floor: int) -> None:
-        """Count all itemsets of support `floor` or more."""
+    def lower(self, floor: int, most: int | None = None) -> None:
+        """Count all itemsets of support `floor` or more; with `most` only if they are no more.
+
+        A pass that meets more than `most` ends there. It allows for up to twice as many, so that
+        what it finds out answers later questions, which ask for a few more or fewer.
+        """
         floor = max(1, floor)
         if self._floor is not None and floor >= self._floor:
+            return
+        bits = 63 if most is None else min(most.bit_length(), 63)
+        if bits < len(self._crowded) and floor <= self._crowded[bits]:
             return
         if self.size == 1:
             floor = 1
@@ -175,8 +186,14 @@ class ItemsetRanks:
             histogram = self._count_plainly()
         else:
             histogram = np.zeros(len(self.baskets) + 1, np.int64)
-            listed = self._walk(floor, len(self.baskets), histogram, 0, int(borders.LISTED.at))
-            self._found = listed if len(listed[0]) == int(histogram.sum()) else None
+            room, many = int(borders.LISTED.at), (1 << bits) - 1
+            listed = self._walk(floor, len(self.baskets), histogram, 0, room, many)
+            tallied = int(histogram.sum())
+            if tallied > many:
+                self._crowded += [0] * (bits + 1 - len(self._crowded))
+                self._crowded[: bits + 1] = [max(floor, c) for c in self._crowded[: bits + 1]]
+                return
+            self._found = listed if len(listed[0]) == tallied else None
         counts = np.flatnonzero(histogram[floor:])[::-1] + floor
         self._counts, self._sizes = counts.astype(np.int64), histogram[counts].tolist()
         self._floor = floor
@@ -236,12 +253,19 @@ class ItemsetRanks:
         probability at most their share of all; the trials that it then takes are the inverse
         of that share on average. Together: one, whatever the data.
         """
+        while True:
+            found = self.sample(stream)
+            if found is None:
+                return None
+            if found[0] == 0:
+                return found[1]
+
+    def sample(self, stream: BitStream) -> tuple[int, Itemset] | None:
+        """A uniform itemset with its support; None if items have no list."""
         if self.total is None:
             return None
-        while True:
-            found = tuple(uniform_subset(stream, self.baskets.item_count, self.size))
-            if self.support(found) == 0:
-                return found
+        itemset = tuple(uniform_subset(stream, self.baskets.item_count, self.size))
+        return self.support(itemset), itemset
 
     def support(self, itemset: Itemset) -> int:
         """How many baskets hold all items; of no items, all do."""
@@ -277,12 +301,14 @@ class ItemsetRanks:
             histogram[count] = len(members)
         return histogram
 
-    def _walk(self, low: int, high: int, histogram: Integers, skip: int, room: int) -> Listed:
-        """One pass of a compiled kernel over what can reach the support `low`."""
+    def _walk(
+        self, low: int, high: int, histogram: Integers, skip: int, room: int, most: int = _ALL
+    ) -> Listed:
+        """One pass of a compiled kernel over what can reach `low`; it tallies `most` and one."""
         from winnow.itemsets.kernels.intersect import intersect, occurrences, walk_occurrences
 
         found, supports = np.empty((room, self.size), np.int64), np.empty(room, np.int64)
-        asked = self.size, low, high, histogram, skip, found, supports
+        asked = self.size, low, high, histogram, most, skip, found, supports
         rows = np.flatnonzero(self._item_supports >= low)
         kept = self._kept_bits()
         if kept is not None:

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.checks import one_of
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.unit import PERSON, Unit
 from winnow.core.utility import Utility
 from winnow.errors import DataError
 from winnow.foreign import instead
-from winnow.inner_product.index.building import INDEX_NAMES, build_index
+from winnow.inner_product.index.building import build_index
 from winnow.inner_product.index.prepared import PreparedVectors
 from winnow.inner_product.vectors import SealedVectors, checked_vectors
 
@@ -49,7 +48,7 @@ class SealedRows:
 
 def seal_offsets(b: Any, size: int, utility: Utility) -> SealedOffsets:
     """Seal the right-hand sides of `size` rows."""
-    values = _vector(b, "b")
+    values = vector(b, "b")
     if len(values) != size:
         raise DataError(f"b has {len(values)} entries and A has {size} rows; give one for each")
     return SealedOffsets(Sealed(values, f"right-hand sides of {size} rows"), size, utility)
@@ -57,7 +56,6 @@ def seal_offsets(b: Any, size: int, utility: Utility) -> SealedOffsets:
 
 def seal_offset_vectors(matrix: Floats, offsets: SealedOffsets, index: str) -> SealedVectors:
     """Vectors (A_i, b_i) and an index over them, sealed together: both depend on b."""
-    one_of(INDEX_NAMES, index=index)
     width, size = matrix.shape[1] + 1, offsets.size
 
     def prepared(sides: Floats) -> PreparedVectors:
@@ -70,9 +68,8 @@ def seal_offset_vectors(matrix: Floats, offsets: SealedOffsets, index: str) -> S
 
 def seal_rows(matrix: Any, b: Any, relation: Relation = Relation.ADD_REMOVE) -> SealedRows:
     """Seal a whole matrix (2-d array or scipy sparse) with its right-hand sides."""
-    values = _vector(b, "b", empty=True)
-    if matrix.shape[0] != len(values):
-        raise DataError("A and b do not have one row for each other; give them one length")
+    values = vector(b, "b", empty=True)
+    check_lengths(matrix, values)
     content = Sealed((matrix, values), "rows of a linear program")
     return SealedRows(content, int(matrix.shape[1]), relation)
 
@@ -97,7 +94,8 @@ def checked_matrix(matrix: Any, *, empty: bool = False) -> Any:
     return rows
 
 
-def _vector(b: Any, name: str, *, empty: bool = False) -> Floats:
+def vector(b: Any, name: str, *, empty: bool = False) -> Floats:
+    """A copy of b as float64; what is no vector of finite numbers is refused."""
     with instead(DataError(f"{name} is not a vector of numbers"), TypeError, ValueError):
         values = np.array(b, np.float64)
     if values.ndim != 1 or (values.size == 0 and not empty):
@@ -118,23 +116,48 @@ def as_upper_rows(
     ``senses`` is one of "<=", ">=", "=" for all rows, or one for each. `mixed`: b enters the
     rows with both signs.
     """
-    values = _vector(b, "b", empty=empty)
-    size = matrix.shape[0]
-    if len(values) != size:
-        raise DataError(f"b has {len(values)} entries and A has {size} rows; give one for each")
-    if senses is None or (isinstance(senses, str) and senses == "<="):
-        return matrix, values, False
+    values = vector(b, "b", empty=empty)
+    check_lengths(matrix, values)
+    upper, mixed = upper_matrix(matrix, senses)
+    return upper, upper_sides(values, senses), mixed
+
+
+def check_lengths(matrix: Any, sides: Floats) -> None:
+    """Refuse right-hand sides that are not one for each row; how many there are may be private."""
+    if len(sides) != matrix.shape[0]:
+        raise DataError("A and b do not have one row for each other; give them one length")
+
+
+def upper_matrix(matrix: Any, senses: Any) -> tuple[Any, bool]:
+    """A with all rows in the form A_i x <= b_i, and whether b enters them with both signs."""
+    upper, lower = _signs(senses, matrix.shape[0])
+    if lower is None:
+        return matrix, False
+    if upper is None:
+        return -matrix, False
+    if isinstance(matrix, np.ndarray):
+        return np.concatenate([matrix[upper], -matrix[lower]]), len(lower) > 0
+    from scipy.sparse import vstack
+
+    return vstack([matrix[upper], -matrix[lower]], format="csr"), len(lower) > 0
+
+
+def upper_sides(values: Floats, senses: Any) -> Floats:
+    """b for the rows of ``upper_matrix``."""
+    upper, lower = _signs(senses, len(values))
+    if lower is None:
+        return values
+    return -values if upper is None else np.concatenate([values[upper], -values[lower]])
+
+
+def _signs(senses: Any, size: int) -> tuple[Any, Any]:
+    """Which rows are taken as they are, and which negated; None: none of them."""
+    if isinstance(senses, str) and senses == "<=":
+        return slice(None), None
     kinds = np.full(size, senses) if isinstance(senses, str) else np.asarray(list(senses))
     if len(kinds) != size or not np.isin(kinds, SENSES).all():
         raise DataError(
             f"senses are not one of {', '.join(SENSES)} for each of {size} rows; give such a list"
         )
     upper, lower = np.flatnonzero(kinds != ">="), np.flatnonzero(kinds != "<=")
-    if len(upper) == 0 or size == 0:
-        return -matrix, -values, False
-    both = np.concatenate([values[upper], -values[lower]])
-    if isinstance(matrix, np.ndarray):
-        return np.concatenate([matrix[upper], -matrix[lower]]), both, len(lower) > 0
-    from scipy.sparse import vstack
-
-    return vstack([matrix[upper], -matrix[lower]], format="csr"), both, len(lower) > 0
+    return (None, lower) if len(upper) == 0 or size == 0 else (upper, lower)

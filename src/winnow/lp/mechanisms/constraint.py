@@ -14,7 +14,7 @@ from winnow.core.checks import Real, exact, one_of, positive, set_counts
 from winnow.core.key import Key
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
-from winnow.inner_product.index.building import INDEX_NAMES
+from winnow.inner_product.methods import INDEX_NAMES
 from winnow.inner_product.problem import fineness_for
 from winnow.lp.crossing.constraint import ConstraintRun
 from winnow.lp.crossing.rows import SealedRows

@@ -337,6 +337,10 @@ class Ledger:
 
         return self._append(noted)
 
+    def derived(self, use: str) -> bytes:
+        """A secret for one use beside the ledger; the ledger's own key is not found from it."""
+        return hmac.new(self._key, b"winnow-use:" + use.encode(), hashlib.sha256).digest()
+
     def verify(self, head: str | None = None) -> Verification:
         """Check every tag, every link and every sum, and that a receipt's head is still there."""
         try:

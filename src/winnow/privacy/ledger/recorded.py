@@ -11,6 +11,7 @@ older copy, or was edited.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from threading import Lock
 
 from winnow.core.tape import WrittenKey
 from winnow.core.unit import PERSON, Unit
@@ -32,7 +33,7 @@ class RecordedBudget(Budget):
     ``request`` it is for one release: charged again under the same key, it is the same charge.
     A charge stands for one draw, so it is granted again only where the noise comes from a
     ``written`` key (``core.tape.WrittenKey``) that was given with the first charge: then the
-    release has to be drawn from that key, and on the same data it is the same release.
+    release is drawn from that key, and on the same data it is the same release.
     """
 
     def __init__(
@@ -50,7 +51,8 @@ class RecordedBudget(Budget):
             check_request(request)
         elif written is not None:
             raise ParameterError("a written key is for one release; name it with request=")
-        self._written = "" if written is None else written.mark
+        self._key, self._written = written, "" if written is None else written.mark
+        self._granted, self._once = False, Lock()
         self._ledger, self._dataset, self._analyst = ledger, dataset, analyst
         self._request = request
         self._cap = ledger.cap(dataset)
@@ -61,12 +63,28 @@ class RecordedBudget(Budget):
         return self._ledger
 
     @property
+    def written(self) -> WrittenKey | None:
+        """The key from which the one release of this budget is drawn; None: from fresh noise."""
+        return self._key
+
+    @property
     def dataset(self) -> str:
         """The label under which they are recorded."""
         return self._dataset
 
     def charge(self, event: Event, *, unit: Unit = PERSON, session: str = "") -> Grant:
         """Record the charge first; the grant carries the head that it made."""
+        with self._once:
+            if self._granted:  # two draws from one key would subtract their noise
+                raise GrantError(
+                    f"the request {self._request!r} is for one release, which was drawn; make a "
+                    "budget with another request= for another one"
+                )
+            grant = self._grant(event, unit, session)
+            self._granted = self._key is not None
+            return grant
+
+    def _grant(self, event: Event, unit: Unit, session: str) -> Grant:
         charge = self._ledger.record(
             self._dataset,
             event,

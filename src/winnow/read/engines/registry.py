@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from weakref import finalize
 
 from winnow.errors import DataError, ParameterError
+from winnow.read.databases import Database, names_database, opened
 from winnow.read.engine import Engine, Source
 from winnow.read.engines.duck import DuckTable
 from winnow.read.engines.files import ONLY_TEXT_FILES, DuckFiles
@@ -34,12 +36,15 @@ ENGINES = _whole(
 
 def engine_for(given: Any, memory: str, used: Sequence[str], text: TextFormat = PLAIN) -> Engine:
     """The engine that can see a source; ``used`` are the columns that will be read."""
-    source = Source(given, memory, used, text)
+    named = opened(given) if names_database(given) else Database(given, None)
+    source = Source(named.source, memory, used, text)
     if text.said and source.paths is None:
         raise ParameterError(f"{ONLY_TEXT_FILES}; this source is none")
     for kind in ENGINES:
         found = kind.of(source)
         if found is not None:
+            if named.connection is not None:  # it is nobody else's
+                finalize(found, named.connection.close)
             return found
     raise DataError(
         f"a connection of the type {type(given[0]).__name__} is not known; give one of DuckDB, "

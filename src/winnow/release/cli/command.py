@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from winnow.answers.request import Release
+from winnow.cli.derived import Typed
 from winnow.cli.options import (
     PLAIN_TEXT,
     SCHEMA_EXAMPLE,
     TABLE,
     ColumnsOption,
-    EpsilonOption,
     JsonOption,
     MaxRowsPerPersonOption,
     OneRowOption,
@@ -25,7 +25,6 @@ from winnow.cli.options import (
     TableArgument,
     TextOptions,
     check_unit_said,
-    option,
     padding_of,
     plot_of,
     relation_of_people,
@@ -54,42 +53,6 @@ winnow plan release --schema schema.json --workload marginals:3 -n 30000 --epsil
 EXAMPLES += SCHEMA_EXAMPLE
 
 
-class ReleaseMethod(StrEnum):
-    """How a workload is answered."""
-
-    AUTO = "auto"
-    TABLES = "tables"
-    TOEPLITZ = "toeplitz"
-    EXPLICIT = "explicit"
-    ADAPTIVE = "adaptive"
-    MWEM = "mwem"
-    GRAPHICAL = "graphical"
-
-
-class Update(StrEnum):
-    """How the distribution follows a measurement."""
-
-    GAP = "gap"
-    HARDT = "hardt"
-    SIGN = "sign"
-
-
-class MeasurementLaw(StrEnum):
-    """The noise of a measured count."""
-
-    GAUSSIAN = "gaussian"
-    LAPLACE = "laplace"
-
-
-class Accountant(StrEnum):
-    """What adds up the privacy loss of the rounds."""
-
-    BEST = "best"
-    PURE = "pure"
-    ZCDP = "zcdp"
-    TIGHT = "tight"
-
-
 WorkloadOption = Annotated[
     str,
     typer.Option(
@@ -100,24 +63,6 @@ WorkloadOption = Annotated[
         "several joined by +.",
     ),
 ]
-MethodOption = Annotated[
-    ReleaseMethod,
-    typer.Option(
-        "--method",
-        metavar="NAME",
-        help=f"{', '.join(ReleaseMethod)}. auto takes the least predicted error.",
-        rich_help_panel=_METHOD,
-    ),
-]
-RoundsOption = Annotated[
-    int | None,
-    typer.Option(
-        "--rounds",
-        metavar="T",
-        help="Of mwem: how many queries to measure; chosen from public numbers by default.",
-        rich_help_panel=_METHOD,
-    ),
-]
 
 
 @reported()
@@ -125,15 +70,7 @@ def release(
     table: TableArgument,
     schema: SchemaOption,
     workload: WorkloadOption,
-    epsilon: EpsilonOption,
-    delta: Annotated[
-        float,
-        typer.Option(
-            "--delta",
-            metavar="D",
-            help="E.g. 1e-6: much less noise than without it.",
-        ),
-    ] = 0.0,
+    asked: Typed[Release],
     seed: SeedOption = None,
     text: TextOptions = PLAIN_TEXT,
     pad_to: PadToOption = None,
@@ -150,81 +87,6 @@ def release(
             help="A public number of rows that counts refer to, where theirs is private. Without "
             "it 2 % of the budget measure it.",
             rich_help_panel=TABLE,
-        ),
-    ] = None,
-    method: MethodOption = ReleaseMethod.AUTO,
-    rounds: RoundsOption = None,
-    alpha: Annotated[
-        float | None,
-        option(
-            "--alpha", "A", "Of mwem: a largest error to be promised; sets the rounds.", _METHOD
-        ),
-    ] = None,
-    measurement: Annotated[
-        MeasurementLaw | None,
-        option("--measurement", "NAME", "Of mwem: gaussian (with --delta) or laplace.", _METHOD),
-    ] = None,
-    update: Annotated[
-        Update | None,
-        typer.Option(
-            "--update",
-            metavar="NAME",
-            help="gap (most accurate), hardt or sign (the one with a theorem). Asks for MWEM.",
-            rich_help_panel=_METHOD,
-        ),
-    ] = None,
-    warm_start: Annotated[
-        float | None,
-        option(
-            "--warm-start",
-            "SHARE",
-            "Of mwem: a share of the budget for noisy tables of single columns to start from; a "
-            "tenth where it should help, 0 for none.",
-            _METHOD,
-        ),
-    ] = None,
-    accountant: Annotated[
-        Accountant,
-        typer.Option(
-            "--accountant",
-            metavar="NAME",
-            help="best, pure, zcdp or tight.",
-            rich_help_panel=_METHOD,
-        ),
-    ] = Accountant.BEST,
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            "--groups",
-            metavar="A,B/C,D",
-            help="For large domains: fit groups of columns apart; they come out independent.",
-            rich_help_panel=_METHOD,
-        ),
-    ] = None,
-    universe: Annotated[
-        str | None,
-        typer.Option(
-            "--universe",
-            metavar="N|FILE",
-            help="For large domains: fit on N sampled cells (for smooth data only), or on those of "
-            "a public list, a CSV file with a label for each column.",
-            rich_help_panel=_METHOD,
-        ),
-    ] = None,
-    index: Annotated[
-        str | None,
-        option(
-            "--index",
-            "NAME",
-            "Of mwem: select over an index, as the paper does: flat, lsh, p-stable, ivf or hnsw. "
-            "The law is the same; it is slower.",
-            _METHOD,
-        ),
-    ] = None,
-    slack: Annotated[
-        float | None,
-        option(
-            "--slack", "C", "With --index: trust it by C nats, for 2 C of each selection.", _METHOD
         ),
     ] = None,
     memory: Annotated[
@@ -301,53 +163,58 @@ def release(
     """
     from winnow.cli.files import are_large, named_by
     from winnow.cli.printing import working
-    from winnow.release.cli.run import ReleaseOrder, Targets, write_targets
-    from winnow.release.cli.view import running, show_plan, show_result
+    from winnow.core.request import Run
+    from winnow.core.schema import Schema
+    from winnow.read.about import table as about_table
+    from winnow.read.table import read_table
+    from winnow.release.cli.run import (
+        Targets,
+        check_before,
+        public_files,
+        with_cells,
+        write_targets,
+    )
+    from winnow.release.cli.view import RoundsBar, show_plan, show_result, workload_of
 
     check_unit_said(person, one_row, "--person")
     relation, budget = record.account(relation, Relation.SUBSTITUTION)
-    order = ReleaseOrder(
-        table=table,
-        schema=schema,
-        workload=workload,
-        epsilon=epsilon,
-        delta=delta,
-        columns=columns,
-        person=person,
-        max_rows=max_rows,
-        relation=relation,
-        rows=rows,
-        method=str(method),
-        rounds=rounds,
-        alpha=alpha,
-        measurement=None if measurement is None else str(measurement),
-        groups=groups,
-        universe=universe,
-        update=None if update is None else str(update),
-        warm_start=warm_start,
-        index=index,
-        slack=slack,
-        accountant=str(accountant),
-        memory=memory,
-        pad_to=padding_of(pad_to),
-        seed=seed,
-        text=text,
-    )
     read = named_by(table)
     if title is not None and report is None:
         raise ParameterError("--title stands in the --report; give one, or leave it out")
     name = title or (read[0].stem if len(read) == 1 else "Synthetic table")
     targets = Targets(out, answers, report, plot, sample, unsafe_show_private, name)
-    targets.check([*read, *order.files()], printed=json)
-    request = order.request(budget)
+    targets.check([*read, *public_files(asked, schema, workload)], printed=json)
+    declared = Schema.parse(schema)
+    if columns is not None:
+        declared = declared.subset([column.strip() for column in columns.split(",")])
+    held = padding_of(pad_to)
+    bar = RoundsBar()
+    request = asked(
+        workload=workload_of(workload),
+        method=with_cells(asked, declared),
+        budget=budget,
+        run=Run(memory, held, bar if held is None else None),
+        seed=seed,
+    )
+    check_before(request, about_table(declared, rows=rows, relation=relation, max_rows=max_rows))
     with working(f"reading {table}") if are_large(read) else nullcontext():
-        sealed = order.read(request)
-    planned = order.plan(request, sealed)
+        sealed = read_table(
+            table,
+            schema=declared,
+            person=person,
+            max_rows=max_rows,
+            relation=relation,
+            rows=rows,
+            **text.said(),
+            memory=memory,
+            salt=None if seed is None else f"seed {seed}",  # repeatable, too
+        )
+    plan = request.plan(sealed)
     warn_of_other_labels(budget, sealed)
     if not json:
-        show_plan(planned)
-    with running(planned) if pad_to is None else nullcontext() as progress:
-        released = order.run(request, sealed, budget, progress)
+        show_plan(plan)
+    with bar.over(plan) if held is None else nullcontext():
+        released = plan.run(sealed, budget=budget, seed=seed)
     written: list[tuple[str, Path]] | None = None
 
     def show() -> None:

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from winnow.answers.request import PlannedRelease
+from winnow.cli.derived import Typed
 from winnow.cli.options import (
     ASKED,
     AssumedRowsOption,
     AssumedRowsPerPersonOption,
-    DeltaOfPlanOption,
     JsonOption,
     OutOption,
     SchemaOption,
@@ -18,7 +19,7 @@ from winnow.cli.options import (
 )
 from winnow.cli.reporting import reported
 from winnow.core.relation import Relation
-from winnow.release.cli.command import MethodOption, ReleaseMethod, WorkloadOption
+from winnow.release.cli.command import WorkloadOption
 
 if TYPE_CHECKING:
     from winnow.answers.plan import ReleasePlan
@@ -38,21 +39,8 @@ winnow plan release --schema schema.json --workload marginals:2+ranges:age -n 30
 def release(
     schema: SchemaOption,
     workload: WorkloadOption,
-    n: AssumedRowsOption,
-    epsilon: Annotated[
-        float | None,
-        typer.Option("--epsilon", metavar="E", help="The privacy budget.", rich_help_panel=ASKED),
-    ] = None,
-    delta: DeltaOfPlanOption = 0.0,
-    error: Annotated[
-        float | None,
-        typer.Option(
-            "--error",
-            metavar="R",
-            help="Instead of epsilon: the largest error that is wanted, in rows.",
-            rich_help_panel=ASKED,
-        ),
-    ] = None,
+    rows: AssumedRowsOption,
+    asked: Typed[PlannedRelease],
     columns: Annotated[
         str | None,
         typer.Option(
@@ -64,7 +52,6 @@ def release(
     ] = None,
     max_rows: AssumedRowsPerPersonOption = 1,
     relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
-    method: MethodOption = ReleaseMethod.AUTO,
     json: JsonOption = False,
     out: OutOption = None,
 ) -> None:
@@ -72,55 +59,51 @@ def release(
 
     One line for each method: the errors to expect over all queries, in rows.
     """
-    from winnow import plan
     from winnow.cli.files import refuse_overwriting
     from winnow.cli.printing import show_json
     from winnow.core.saving import check_target, save
     from winnow.core.schema import Schema
-    from winnow.release.cli.view import workload_files, workload_of
+    from winnow.read.about import table
+    from winnow.release.cli.run import public_files, with_cells
+    from winnow.release.cli.view import workload_of
 
     if out is not None:
         check_target(out)
-        refuse_overwriting([schema, *workload_files(workload)], "--out", out)
+        refuse_overwriting(public_files(asked, schema, workload), "--out", out)
     declared = Schema.parse(schema)
     if columns is not None:
         declared = declared.subset([name.strip() for name in columns.split(",")])
-    planned = plan.release(
-        declared,
-        workload_of(workload),
-        n=n,
-        epsilon=epsilon,
-        delta=delta,
-        error=error,
-        method=str(method),
-        rows_per_person=max_rows,
-        relation=relation,
-    )
+    about = table(declared, rows=rows, relation=relation, max_rows=max_rows)
+    request = asked(workload=workload_of(workload), method=with_cells(asked, declared))
+    planned = request.plan(about)
     document = planned.to_dict()
     if json:
         show_json(document)
     else:
         _show(planned)
     if out is not None:
-        left = ("rows", "refused", "reason", "scope", "method")
-        about = {name: value for name, value in document.items() if name not in left}
-        save(out, document, [{**row, **about} for row in document["rows"]])
+        names = ("cells", "queries", "rows", "rows_per_person", "epsilon", "delta", "relation")
+        said = {name: document[name] for name in names}
+        save(out, document, [{**row, **said} for row in document["compared"]])
 
 
 def _show(planned: ReleasePlan) -> None:
     from rich.text import Text
 
+    from winnow.answers.plan import SCOPE
     from winnow.cli.printing import console, grid, pairs
     from winnow.core.schema import cells_text
+    from winnow.wide.expected import WideExpected
 
+    terms = planned.terms
     table = pairs()
     for name, text in (
-        ("domain", f"{cells_text(planned.cells)} cells"),
-        ("queries", f"{planned.queries:,}"),
-        ("table", f"{planned.n:,} rows, at most {planned.rows_per_person:,} of one person"),
-        ("asked", f"epsilon {planned.epsilon:.6g}, delta {planned.delta:.6g}, "
-                  f"{Relation(planned.relation).sentence}"),
-        ("taken", planned.reason),
+        ("domain", f"{cells_text(terms.schema.cells)} cells"),
+        ("queries", f"{terms.workload.size:,}"),
+        ("table", f"{terms.total:,} rows, at most {terms.rows_per_person:,} of one person"),
+        ("asked", f"epsilon {planned.epsilon:.6g}, delta {float(terms.delta):.6g}, "
+                  f"{terms.relation.sentence}"),
+        ("taken", planned.why),
     ):  # fmt: skip
         table.add_row(name, Text(text))
     for word, why in planned.refused:
@@ -134,4 +117,6 @@ def _show(planned: ReleasePlan) -> None:
     ]
     sides = ("left", "right", "right", "right", "right", "left", "left")
     show.print(grid(list(zip(first, sides, strict=True)), rows))
-    show.print(planned.scope, style="dim")
+    if isinstance(planned.expected, WideExpected):
+        show.print(Text(str(planned.expected)))
+    show.print(SCOPE, style="dim")

@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.text import Text
 
-from winnow.answers.settings import MethodChoice
-from winnow.cli.printing import add_receipt, console, grid, pairs, visible
+from winnow.cli.printing import add_receipt, aside, console, grid, pairs, visible
 from winnow.core.measurement import MEASUREMENTS
 from winnow.core.schema import cells_text
 from winnow.core.workloads.arrays import random_queries
@@ -25,12 +23,13 @@ from winnow.foreign import instead, reason
 from winnow.release.mwem import TABLES
 from winnow.release.prediction import expected_error_bound
 from winnow.release.query_errors import KnownErrors, QueryErrors
+from winnow.release.settings import ReleaseSettings
 from winnow.release.synthesis import noise_of
 from winnow.report.numbers import accuracy_by_part, errors_by_part, measured_rows
 
 if TYPE_CHECKING:
+    from winnow.answers.plan import ReleasePlan
     from winnow.core.released import Released
-    from winnow.release.settings import ReleaseSettings
     from winnow.release.synthetic import SyntheticDistribution
 
 
@@ -151,23 +150,28 @@ MOST_LINES = 12
 """Parts of a workload that the terminal shows; the report has all of them."""
 
 
-def show_plan(planned: ReleaseSettings | MethodChoice) -> None:
+def show_plan(plan: ReleasePlan) -> None:
     """What will be done, before it is paid for."""
     table = pairs()
-    lines = choice_lines(planned) if isinstance(planned, MethodChoice) else plan_lines(planned)
-    for name, text in lines:
+    rounds = rounds_of(plan)
+    for name, text in method_lines(plan) if rounds is None else plan_lines(rounds):
         table.add_row(name, Text(visible(text)))
     console().print(table)
 
 
-def choice_lines(choice: MethodChoice) -> list[tuple[str, str]]:
-    """The choice of a method without rounds in words."""
-    request, schema = choice.request, choice.request.schema
+def rounds_of(plan: ReleasePlan) -> ReleaseSettings | None:
+    """All that is fixed of rounds of MWEM; None: another method runs."""
+    return plan.expected if isinstance(plan.expected, ReleaseSettings) else None
+
+
+def method_lines(plan: ReleasePlan) -> list[tuple[str, str]]:
+    """A method without rounds in words."""
+    terms, schema = plan.terms, plan.terms.schema
     return [
         ("plan", f"{len(schema.columns)} columns, {cells_text(schema.cells)} cells, "
-                 f"{_rows_text(request.total)}, {_people_text(request.rows_per_person)}"),
-        ("queries", f"{request.workload.size:,}"),
-        ("method", choice.reason),
+                 f"{_rows_text(terms.total)}, {_people_text(terms.rows_per_person)}"),
+        ("queries", f"{terms.workload.size:,}"),
+        ("method", plan.why),
     ]  # fmt: skip
 
 
@@ -230,38 +234,50 @@ def _expected(planned: ReleaseSettings) -> str:
     )
 
 
-def running(
-    planned: ReleaseSettings | MethodChoice,
-) -> AbstractContextManager[Callable[[int, int], None] | None]:
-    """What is shown while a release runs: a bar where there are rounds."""
-    return nullcontext() if isinstance(planned, MethodChoice) else rounds_bar(planned.rounds.rounds)
+class RoundsBar:
+    """A bar on stderr with the rounds done and the time left; only on a terminal.
 
+    It is told of rounds as soon as a plan is made, and shows them while the plan runs.
+    """
 
-@contextmanager
-def rounds_bar(rounds: int) -> Iterator[Callable[[int, int], None]]:
-    """A bar on stderr with the rounds done and the time left; only on a terminal."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    def __init__(self) -> None:
+        self._told: Callable[[int, int], object] | None = None
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left:"),
-        TimeRemainingColumn(),
-    )
-    screen = Console(stderr=True)
-    quiet = not screen.is_terminal
-    with Progress(*columns, console=screen, transient=True, disable=quiet) as display:
-        task = display.add_task("rounds", total=rounds)
-        yield lambda done, every: display.update(task, completed=done, total=every)
+    def __call__(self, done: int, every: int) -> None:
+        """So many rounds of all are done."""
+        if self._told is not None:
+            self._told(done, every)
+
+    @contextmanager
+    def over(self, plan: ReleasePlan) -> Iterator[None]:
+        """While a plan runs; nothing is shown of one that has no rounds."""
+        rounds = rounds_of(plan)
+        if rounds is None:
+            yield
+            return
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left:"),
+            TimeRemainingColumn(),
+        )
+        screen = aside()
+        quiet = not screen.is_terminal
+        with Progress(*columns, console=screen, transient=True, disable=quiet) as display:
+            task = display.add_task("rounds", total=rounds.rounds.rounds)
+            self._told = lambda done, every: display.update(task, completed=done, total=every)
+            yield
 
 
 def show_result(
@@ -336,6 +352,8 @@ def _show_answers(
         )
     if synthetic.rests_on:
         table.add_row("rests on", Text(synthetic.rests_on))
+    if synthetic.fit_note:
+        table.add_row("fit", Text(synthetic.fit_note, style="yellow"))
     add_receipt(table, released)
     show.print(table)
 

@@ -55,7 +55,7 @@ class Room(NamedTuple):
     """Of a walk over a set, the axes: what ``AXES`` names of each, at most `MOST` of them."""
 
 
-class Tables(NamedTuple):
+class TableArrays(NamedTuple):
     """Flat tables one after another."""
 
     strides: NDArray[np.int64]
@@ -235,12 +235,12 @@ def _scale_set(  # type: ignore[no-untyped-def]
     here, plan, space = ProductSet(*held), Buffers(*buffers), Room(*room)
     mask = plan.masks[0]
     _scale_cells(weights, sums, clock, stride, here, mask, factor, space.change, space.axes)
-    _contract(space.change, here, plan, space, Tables(*tables))
+    _contract(space.change, here, plan, space, TableArrays(*tables))
 
 
 def _fill_tables(weights, room, held, buffers, tables):  # type: ignore[no-untyped-def]
     """All tables of the whole tensor, added to their values; the rest as ``scale_set``."""
-    _contract(weights, ProductSet(*held), Buffers(*buffers), Room(*room), Tables(*tables))
+    _contract(weights, ProductSet(*held), Buffers(*buffers), Room(*room), TableArrays(*tables))
 
 
 scale_set = compiled_bare(_scale_set)

@@ -5,7 +5,8 @@ come in pieces in which the offset never exceeds the piece's bound u. The tests 
 would pass at u are independent with one probability q, so the first of them is found by
 inverting the cumulative hazard, which is linear in a piece: sum of size * -ln(1 - q). Whether
 it passes at its own offset too is one more comparison, with probability p(l)/q; if not, the
-search goes on behind it (thinning). The law is exactly that of testing one by one.
+search goes on behind it (thinning). The law is exactly that of testing one by one. Nothing is
+drawn of the tests behind it yet, so they may come in other pieces then, with lower bounds.
 
 Where in a piece of N tests the first one lies, given that there is one, is the remainder of a
 geometric variable floor(E/-ln(1-q)) after division by N, as its distribution has no memory.
@@ -20,6 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,33 +46,31 @@ class Piece:
 
 def first_passing(
     tests: LaplaceTests,
-    pieces: Sequence[Piece],
+    first: int,
+    pieces: Callable[[int], Sequence[Piece]],
     offset: Callable[[int], Fraction],
     tape: Tape,
 ) -> int | None:
-    """The first test that passes, or None if none of the pieces' tests does.
+    """The first test from `first` on that passes, or None if none of the pieces' tests does.
 
-    `tests` gives the scales and the shared noises; each test's own noise is implied by `tape`
-    and not by the items of `tests`.
+    `pieces(test)` are those from a test on, by what is known when it is called; `offset(test)`
+    is the test's own. `tests` gives the scales and the shared noises; each test's own noise is
+    implied by `tape` and not by the items of `tests`.
     """
-    draw = 0
-    left = list(pieces)
     shared: dict[int, Interval] = {}
-    while left:
-        bits = tape.child(f"candidate-{draw}")
-        draw += 1
-        search = _Search(tests, bits, shared)
+    for draw in count():
+        left = pieces(first)
+        if not left:
+            break
+        search = _Search(tests, tape.child(f"candidate-{draw}"), shared)
         chosen = search.piece(left)
         if chosen is None:
-            return None
+            break
         piece = left[chosen]
         test = piece.first + search.place(piece)
         if search.passes(piece, offset(test)):
             return test
-        behind = piece.first + piece.size - 1 - test
-        left = left[chosen + 1 :]
-        if behind:
-            left.insert(0, Piece(test + 1, behind, piece.bound))
+        first = test + 1
     return None
 
 

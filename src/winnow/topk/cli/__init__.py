@@ -1,1 +1,1 @@
-"""``winnow topk`` and its plan."""
+"""``winnow top-k`` and its plan."""

@@ -1,6 +1,6 @@
 """Which tables a junction tree may still take: the order of elimination, compiled.
 
-The order is that of ``winnow.wide.junction_tree``: the column first whose clique is smallest.
+The order is that of ``winnow.fit.junction_tree``: the column first whose clique is smallest.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.kernels.compiled import bare, compiled_bare
-from winnow.wide.junction_tree import Columns
+from winnow.fit.junction_tree import Columns
 
 
 def within(

@@ -1,0 +1,87 @@
+"""What is public of a table: all that a plan may know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from winnow.core.checks import count, public_rows
+from winnow.core.relation import Relation
+from winnow.core.schema import Schema
+from winnow.errors import ParameterError
+from winnow.foreign import guarded
+from winnow.read.crossing import SealedTable
+
+
+@dataclass(frozen=True, kw_only=True)
+class AboutTable:
+    """What is public of a table; ``wn.plan.ask`` takes it."""
+
+    cells: int
+    """How many different rows there could be."""
+    relation: Relation
+    schema: Schema | None = None
+    """None: only the number of cells is known."""
+    rows: int | None = None
+    """The number of rows, where it is public, or what was stated in its place."""
+    rows_per_person: int = 1
+
+    def check(self, other: AboutTable) -> None:
+        """Refuse a table for which another plan was to be made."""
+        for what in ("cells", "rows_per_person", "schema", "rows"):
+            mine, theirs = getattr(self, what), getattr(other, what)
+            if None not in (mine, theirs) and mine != theirs:
+                words = what.replace("_", " ")
+                raise ParameterError(f"the plan is for a table with other {words}; plan again")
+
+
+@guarded
+def table(
+    schema: Schema | Mapping[str, Any] | str | Path | int,
+    *,
+    rows: int | None = None,
+    relation: str | Relation = Relation.SUBSTITUTION,
+    max_rows: int = 1,
+) -> AboutTable:
+    """Say what is public of a table, before there is one.
+
+    ``schema`` is a schema or its number of cells, ``rows`` a public or assumed number of rows,
+    ``max_rows`` the most rows of one person.
+    """
+    count(max_rows=max_rows)
+    if rows is not None:
+        count(rows=rows)
+    known = None
+    if isinstance(schema, int):
+        count(cells=schema)
+        cells = int(schema)
+    else:
+        known = Schema.parse(schema)
+        cells = known.cells
+    return AboutTable(
+        cells=cells,
+        relation=Relation.parse(relation),
+        schema=known,
+        rows=None if rows is None else int(rows),
+        rows_per_person=int(max_rows),
+    )
+
+
+def about_table(given: object) -> AboutTable:
+    """What is public of a sealed table, or what was said of one."""
+    if isinstance(given, AboutTable):
+        return given
+    if not isinstance(given, SealedTable):
+        raise ParameterError(
+            f"a {type(given).__name__} is neither a sealed table nor what is public of one; give "
+            "wn.read_table(...) or wn.plan.table(schema, rows=)"
+        )
+    return AboutTable(
+        cells=given.schema.cells,
+        relation=given.relation,
+        schema=given.schema,
+        rows=public_rows(given.stated_rows, given.n),
+        rows_per_person=given.rows_per_person,
+    )

@@ -1,0 +1,263 @@
+"""``wn.itemsets`` and ``winnow itemsets``: what is released, charged and refused."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import winnow as wn
+from reference.commands import invoke
+from reference.inside import Tape
+from reference.itemset_supports import baskets_of, supports_by_counting
+from winnow.core.noisy_top.ranked import ExplicitRanks
+from winnow.core.options import options
+from winnow.itemsets.cli.command import BasketLayout
+from winnow.itemsets.kernels import borders
+from winnow.itemsets.kernels import mine as miner
+from winnow.itemsets.methods import METHODS
+from winnow.mechanisms import ITEMSETS, row_named, rows, words
+from winnow.privacy import ApproxDP, Compose, DiscreteLaplace, PureDP, Repeat
+from winnow.read.baskets import LAYOUTS
+from winnow.select.ranked_large_margin import RankedLargeMargin
+
+MECHANISMS = words(ITEMSETS)
+PURE = [row.word for row in rows(ITEMSETS) if not row.needs_delta and "k" not in row.takes]
+
+ITEMS = ["ale", "bread", "cheese", "dates", "eggs", "figs"]
+BASKETS = [["bread", "cheese"]] * 3000 + [["ale", "eggs"]] * 1200 + [["dates", "figs", "ale"]] * 40
+RELATION = wn.Relation.ADD_REMOVE
+
+
+def public(**how) -> wn.SealedBaskets:
+    return wn.read_baskets(BASKETS, unit="basket", items=ITEMS, salt="s", **how)
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_every_mechanism_finds_a_pair_that_stands_out(mechanism) -> None:
+    delta = 0.0 if mechanism in (*PURE, "joint", "canonical", "canonical-adaptive") else 1e-6
+    found = wn.itemsets(
+        public(max_items=3), size=2, epsilon=1.0, delta=delta, method=mechanism, seed=1
+    )
+    assert found.value == ("bread", "cheese")
+    assert found.guarantee.epsilon <= 1.0 and found.guarantee.delta <= 1e-6
+    assert "itemsets of 2" in found.receipt.mechanism
+    top = wn.itemsets(
+        public(max_items=3), size=2, epsilon=20.0, delta=delta, method=mechanism, k=2, seed=1
+    )
+    assert set(top.value) == {("bread", "cheese"), ("ale", "eggs")}
+    assert top.guarantee.epsilon <= 20.0
+
+
+def test_the_items_may_be_private_and_the_answer_none() -> None:
+    hidden = wn.read_baskets(BASKETS, unit="basket")
+    found = wn.itemsets(hidden, size=2, epsilon=1.0, delta=1e-6, seed=5)
+    assert found.value == ("bread", "cheese")
+    few = wn.read_baskets(BASKETS[-40:], unit="basket")
+    nothing = wn.itemsets(few, size=3, epsilon=0.5, delta=1e-6, seed=5)
+    assert nothing.value is None
+    assert wn.itemsets(few, size=3, epsilon=0.5, delta=1e-6, k=2, seed=5).value == []
+    empty = wn.read_baskets([], unit="basket")
+    assert wn.itemsets(empty, size=2, epsilon=1.0, delta=1e-6, seed=5).value is None
+
+
+def test_what_is_charged() -> None:
+    budget = wn.Budget(3.0, 1e-5, accountant="pure")
+    wn.itemsets(public(), size=2, epsilon=1.0, delta=1e-6, budget=budget)
+    found = wn.itemsets(
+        public(), size=2, epsilon=1.0, delta=1e-6, k=2, method="large-margin", budget=budget
+    )
+    assert found.receipt.event == Repeat(ApproxDP(Fraction(1, 2), 5e-7, RELATION), 2)
+    counted = wn.itemsets(
+        public(), size=2, epsilon=1.0, method="permute-and-flip", supports="winners", seed=3
+    )
+    assert counted.receipt.event == Compose((PureDP(0.5, RELATION), DiscreteLaplace(2, RELATION)))
+    itemset, noisy = counted.value
+    assert itemset == ("bread", "cheese") and abs(noisy - 3000) < 80
+    assert counted.guarantee.epsilon == 1.0
+
+
+def test_a_session_charges_its_budget_and_its_relation() -> None:
+    session = wn.Session(epsilon=1.0, delta=1e-5, accountant="pure")
+    session.itemsets(public(), size=2, epsilon=0.75, delta=1e-6)
+    with pytest.raises(wn.BudgetExceeded):
+        session.itemsets(public(), size=2, epsilon=0.5, delta=1e-6)
+    replaced = public(relation="substitution")
+    with pytest.raises(wn.RelationMismatch):
+        session.itemsets(replaced, size=2, epsilon=0.1, delta=1e-6)
+
+
+def test_many_rounds_compose_better_than_by_dividing() -> None:
+    from winnow.topk.classes import rounds_of
+
+    assert rounds_of(Fraction(1), Fraction(1, 10**6), 2) == (Fraction(1, 2), Fraction(1, 2 * 10**6))
+    epsilon, delta = rounds_of(Fraction(1), Fraction(1, 10**6), 200)
+    assert epsilon > Fraction(1, 100) and delta == Fraction(1, 4 * 10**8)
+
+
+@pytest.mark.slow
+def test_how_deep_is_mined_does_not_change_where_the_search_stops(monkeypatch) -> None:
+    """The same tape on lazily mined baskets, and on the list of all supports."""
+    rng = np.random.default_rng(2)
+    codes = rng.choice(25, size=(4000, 7), p=np.arange(25, 0, -1) / 325)
+    rows = [sorted(set(row)) for row in codes.tolist()]
+    supports = [s for s, _ in supports_by_counting(rows, 2)]
+    monkeypatch.setattr(borders.PLAIN, "_at", -1)
+    ranks = set()
+    for seed in range(25):
+        search = RankedLargeMargin(1.0, 1e-3).search(wn.Utility.declare(1, monotone=True))
+        lazy = miner.ItemsetRanks(baskets_of(rows, 25), 2, known_items=False)
+        stopped = search.stopping_rank(lazy, Tape.seeded(seed))
+        assert stopped == search.stopping_rank(
+            ExplicitRanks(supports, endless=True), Tape.seeded(seed)
+        )
+        ranks.add(stopped)
+    assert len(ranks) > 3
+
+
+def test_a_seed_repeats_the_release() -> None:
+    one, two = (
+        wn.itemsets(public(max_items=2), size=2, epsilon=0.1, delta=1e-6, k=3, seed=7)
+        for _ in range(2)
+    )
+    assert one.value == two.value and one.receipt.randomness == "seeded"
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"size": 5}, "above 4"),
+        ({"size": 0}, "below 1"),
+        ({"delta": 0.0}, "private items need a delta"),
+        ({"delta": 0.0, "method": "large-margin"}, "needs delta"),
+        ({"delta": 0.0, "method": "limited-domain"}, "needs delta"),
+        ({"method": "magic"}, "choose one of"),
+        ({"method": wn.OneRule()}, "chooses no itemsets"),
+        ({"method": wn.ItemsetJoint}, "is no method"),
+        ({"method": "joint"}, "no use for it"),
+        ({"method": "joint", "delta": 0.0}, "public list of all items"),
+        ({"method": "exponential", "delta": 0.0}, "public list of all items"),
+        ({"method": "choosing"}, "max_items"),
+        ({"supports": True}, "winners, subsets"),
+        ({"k": 0}, "below 1"),
+        ({"epsilon": 0}, "not above 0"),
+        ({"delta": 1}, "not below 1"),
+        ({"run": 5}, "wn.Run"),
+        ({"run": wn.Run(progress=print)}, "no progress"),
+        ({"run": wn.Run(memory="1GB")}, "where they are read"),
+        ({"run": wn.Run(pad_to="plan")}, "no public bound"),
+    ],
+)
+def test_bad_requests_are_refused_before_anything_is_charged(how, message) -> None:
+    budget = wn.Budget(1.0, 1e-5, accountant="pure")
+    request = {"size": 2, "epsilon": 1.0, "delta": 1e-6} | how
+    with pytest.raises(wn.InputError, match=message):
+        wn.itemsets(wn.read_baskets(BASKETS, unit="basket"), budget=budget, **request)
+    wn.itemsets(public(), size=2, epsilon=1.0, delta=1e-6, budget=budget)  # all is left
+
+
+def test_k_and_sizes_that_do_not_exist_are_refused() -> None:
+    with pytest.raises(wn.InputError, match="exceeds the 15"):
+        wn.itemsets(public(), size=2, epsilon=1, method="joint", k=16)
+    two = wn.read_baskets(BASKETS, unit="basket", items=ITEMS[:2])
+    with pytest.raises(wn.InputError, match="have no itemsets"):
+        wn.itemsets(two, size=3, epsilon=1, delta=1e-6)
+    with pytest.raises(wn.InputError, match="hold no itemset"):
+        wn.itemsets(public(max_items=1), size=2, epsilon=1, delta=1e-6)
+
+
+@pytest.mark.parametrize("given", [{"a": 1}, BASKETS, "baskets.csv", None, ITEMS])
+def test_baskets_of_which_nobody_said_whose_they_are_are_refused(given) -> None:
+    for verb in (wn.itemsets, wn.plan.itemsets, wn.Session(epsilon=1, delta=1e-6).itemsets):
+        with pytest.raises(wn.InputError, match=r"whose presence.*wn\.read_baskets"):
+            verb(given, size=2, epsilon=1, delta=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (lambda: wn.ItemsetLargeMargin(thresholds="loose"), "tight, printed"),
+        (lambda: wn.ItemsetLimitedDomain(reach=0), "reach"),
+        (lambda: wn.ItemsetLimitedDomain(reach=2.5), "reach"),
+        (lambda: wn.ItemsetChoosing(growth=0), "growth"),
+    ],
+)
+def test_options_of_methods_are_checked_when_a_method_is_made(made, message) -> None:
+    with pytest.raises(wn.InputError, match=message):
+        made()
+
+
+def test_a_growth_below_what_the_baskets_allow_is_refused() -> None:
+    few, how = public(max_items=3), {"size": 2, "epsilon": 1, "delta": 1e-6}
+    with pytest.raises(wn.InputError, match="may hold 3 itemsets"):
+        wn.itemsets(few, method=wn.ItemsetChoosing(growth=2), **how)
+    assert wn.itemsets(few, method=wn.ItemsetChoosing(growth=3), **how).receipt
+
+
+def test_every_row_of_the_table_is_a_method_and_the_command_has_all_layouts() -> None:
+    assert {made.word() for made in METHODS} == set(MECHANISMS)
+    for made in METHODS:
+        row = row_named(ITEMSETS, made.word())
+        assert {field.name for field in options(made)} == set(row.options) - {"noise", "gamma"}
+    assert {str(layout) for layout in BasketLayout} == set(LAYOUTS)
+
+
+def test_the_command_prints_saves_and_draws(tmp_path) -> None:
+    file, items = tmp_path / "b.csv", tmp_path / "items.txt"
+    file.write_text("".join(",".join(row) + "\n" for row in BASKETS))
+    items.write_text("\n".join(ITEMS))
+    common = [
+        "itemsets",
+        str(file),
+        "--one-basket-per-person",
+        "--size",
+        "2",
+        "--epsilon",
+        "2",
+        "--seed",
+        "1",
+    ]
+    shown = invoke([*common, "--delta", "1e-6"])
+    assert shown.exit_code == 0 and "bread + cheese" in shown.output, shown.output
+    assert "one basket" in shown.output
+    out, plot = tmp_path / "o.json", tmp_path / "p.svg"
+    asked = [*common, "--items", str(items), "--method", "canonical", "-k", "2"]
+    asked += ["--supports", "winners"]
+    drawn = invoke([*asked, "--out", str(out), "--plot", str(plot), "--json"])
+    assert drawn.exit_code == 0, drawn.output
+    released = json.loads(drawn.stdout)
+    assert [tuple(itemset) for itemset, _ in released["value"]] == [
+        ("ale", "eggs"), ("bread", "cheese")
+    ]  # fmt: skip
+    assert plot.read_bytes().startswith(b"<?xml") and json.loads(out.read_text())["value"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--delta", "0"],
+        ["--delta", "1e-6", "--plot", "p.gif"],
+        ["--delta", "1e-6", "--person", "u"],
+        ["--delta", "1e-6", "--method", "limited-domain", "--growth", "3"],
+        ["--delta", "1e-6", "--reach", "3"],
+        ["--delta", "1e-6", "--supports", "all"],
+    ],
+)
+def test_the_command_refuses_with_code_2(tmp_path, arguments) -> None:
+    file = tmp_path / "b.csv"
+    file.write_text("secret,b\n")
+    asked = [
+        "itemsets",
+        str(file),
+        "--one-basket-per-person",
+        "--size",
+        "2",
+        "--epsilon",
+        "1",
+        *arguments,
+    ]
+    result = invoke(asked)
+    assert result.exit_code == 2 and "secret" not in result.output
+    assert "Traceback" not in result.output
