@@ -95,6 +95,7 @@ class ReleasePlan(Plan[SealedTable, SyntheticDistribution], InNotebook):
         word = self.method.word()
         return tuple(each for each in self._all.refused if each[0] != word)
 
+    @guarded
     def run(
         self,
         data: SealedTable,
