@@ -626,7 +626,7 @@ def test_an_unexpected_error_does_not_show_its_text(
 
     monkeypatch.setattr(running, "charge", broken)
     result = run("release", *B, *OUT)
-    assert result.exit_code == 1 and "unexpected RuntimeError" in result.stderr
+    assert result.exit_code == 2 and "unexpected RuntimeError" in result.stderr
     assert SECRET not in result.stderr and "Traceback" not in result.stderr
 
 

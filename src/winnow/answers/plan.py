@@ -22,7 +22,7 @@ from winnow.core.released import Released
 from winnow.core.schema import cells_text
 from winnow.core.workloads.workload import bound_workload
 from winnow.errors import ParameterError
-from winnow.foreign import shown
+from winnow.foreign import guarded, shown
 from winnow.privacy import Budget
 from winnow.privacy.sizing import sizing_accountant
 from winnow.read.about import AboutTable, about_table

@@ -61,6 +61,7 @@ class SelectPlan(Plan[Any, Any], InNotebook):
     confidence: float = 0.95
     target: SelectTarget | None = None
 
+    @guarded
     def run(
         self,
         data: Any,

@@ -49,6 +49,7 @@ class TopKPlan(Plan[Any, list[Any]], InNotebook):
     """What the list alone is drawn for."""
     cut: MeasureCut | None = field(default=None, repr=False)
 
+    @guarded
     def run(
         self,
         data: Any,
