@@ -267,14 +267,9 @@ def _word(made: Any) -> str:
 
 
 def _check(field: Field, option: Option, value: Any) -> None:
-<<<<<<< HEAD
     if field.words and (isinstance(value, str) or not field.or_word):
-        if value not in field.words:
-            number = "give a number, or" if field.or_word else "choose"
-=======
-    if field.words:
         if not isinstance(value, str) or value not in field.words:  # data may compare as they like
->>>>>>> 1ee2f14b (Data in the place of a word are refused in our own words; borders of top k are replayed by their methods)
+            number = "give a number, or" if field.or_word else "choose"
             raise ParameterError(
                 f"{field.name}={shown(value)} is unknown; {number} one of: {', '.join(field.words)}"
             )
