@@ -294,7 +294,7 @@ def test_nothing_is_ever_unpickled() -> None:
 def test_a_session_stays_within_its_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pmw, "ROWS", 20_000)
     session = pmw._session(ExperimentRun(quick=True), 40, 0, updates=30)
-    assert session.largest <= session.plan.bound  # fails with probability 5 % over seeds; fixed
+    assert session.largest <= session.sizes.bound  # fails with probability 5 % over seeds; fixed
     assert np.all(np.diff(session.potential) < 0)
     assert len(session.potential) == session.updates[-1] + 1
 
