@@ -15,7 +15,7 @@ import winnow as wn
 from reference.audited import model_of
 from reference.inside import Law, Tape
 from reference.itemset_supports import baskets_of, supports_by_counting
-from winnow import LargeMargin, LipschitzMechanism
+from reference.mechanisms import LargeMargin, LipschitzMechanism
 from winnow.core.noisy_top.ranked import ExplicitRanks, First, Without, count_at
 from winnow.core.noisy_top.support_classes import NEAR_ZERO
 from winnow.itemsets.kernels import borders
