@@ -34,7 +34,8 @@ def compared(value: Any, expected: str) -> None:
 
 def run_python(code: str, filename: str, line: int, namespace: dict[str, Any]) -> None:
     tested = EXPECTED.sub(lambda m: f"compared({m['expression']}, {m['text']!r})", code)
-    exec(compile("\n" * (line - 1) + tested, filename, "exec"), namespace)
+    program = compile("\n" * (line - 1) + tested, filename, "exec", dont_inherit=True)
+    exec(program, namespace)
 
 
 def run_console(text: str, where: str) -> None:
