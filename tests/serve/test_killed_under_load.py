@@ -99,7 +99,7 @@ def around(owner: Any, name: str, before: str, after: str, step: Callable[[str],
 
 def serve(config: str, last: str) -> None:
     """A server that ends itself when it comes to a step for the second time; empty: it does not."""
-    from winnow.ask.independent import Independent
+    from winnow.ask.independent import IndependentSession
     from winnow.serve.app import Server, http_server
     from winnow.serve.claims import Claims
 
@@ -111,7 +111,7 @@ def serve(config: str, last: str) -> None:
             if not left[0]:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-    around(Independent, "ask_many", "before the session is asked", "", step)
+    around(IndependentSession, "ask_many", "before the session is asked", "", step)
     around(Ledger, "note_session", *ASKING[1:3], step)
     around(Claims, "settle", *ASKING[3:], step)
     if last in MOMENTS:

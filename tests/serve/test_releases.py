@@ -16,7 +16,7 @@ ORDERS = [
                 "delta": 1e-7, "values": ["age"]}),
     ("people", {"kind": "release", "workload": [{"marginals": 1}], "epsilon": 0.2, "delta": 1e-7}),
     pytest.param(
-        "people", {"kind": "release", "method": {"kind": "graphical", "rounds": 2},
+        "people", {"kind": "release", "method": "graphical",
                    "workload": [{"marginals": 2}], "epsilon": 0.2, "delta": 1e-7},
         marks=pytest.mark.extras,
     ),

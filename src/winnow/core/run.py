@@ -133,7 +133,9 @@ def charge(
         grant = single_use_grant(event)
     else:
         grant = checked_budget(budget).charge(event, unit=unit, **recorded)
-    tell("charged", lambda: {"charge": describe(event), "unit": unit, "ledger": grant.record})
+    # A ledger's entry by its number: its hash is of the moment, and stands on the receipt.
+    entry = grant.record.partition(":")[0]
+    tell("charged", lambda: {"charge": describe(event), "unit": unit, "ledger": entry})
     return grant
 
 

@@ -277,7 +277,7 @@ def _in_memory() -> Iterator[Replay]:
         return seal_examples([[1] * len(people)], [1] * len(people))
 
     def program(people: People, place: ReplayPlace) -> Any:
-        return lp_problem([[1.0, 1.0]] * len(people), [1.0] * len(people), [1.0, 1.0], opt=1.0)
+        return lp_problem(np.ones((len(people), 2)), np.ones(len(people)), [1.0, 1.0], opt=1.0)
 
     yield Replay("seal_scores", "scores", scores, MOVERS)
     yield Replay("seal_counts", "counts of labels that are private", ready, HOLDERS)
