@@ -81,6 +81,8 @@ class Methods:
     """Whether Winnow can choose; False where only the user knows, such as who is private."""
     also: tuple[type[Method], ...] = ()
     """For data that only Python has, such as classes of a universe: not on lines or in JSON."""
+    without: tuple[str, ...] = ()
+    """Options that these methods have elsewhere and this verb refuses: a command has none."""
 
     @cached_property
     def by_word(self) -> dict[str, type[Method]]:
