@@ -15,12 +15,13 @@ import winnow as wn
 from reference.audited import model_of
 from reference.inside import Law, Tape
 from reference.itemset_supports import baskets_of, supports_by_counting
-from winnow import LargeMargin, LipschitzMechanism
 from winnow.core.noisy_top.ranked import ExplicitRanks, First, Without, count_at
 from winnow.core.noisy_top.support_classes import NEAR_ZERO
 from winnow.itemsets.kernels import borders
 from winnow.itemsets.kernels.mine import ItemsetRanks
+from winnow.select.large_margin import LargeMargin
 from winnow.select.margin_search import MarginSearch, laplace_tests, stopping_margin
+from winnow.select.mechanism import LipschitzMechanism
 from winnow.select.ranked import RankedNoisyMax
 from winnow.select.ranked_large_margin import RankedLargeMargin
 
