@@ -52,16 +52,6 @@ from winnow.inner_product.vectors import seal_query as seal_query
 from winnow.inner_product.vectors import seal_vectors as seal_vectors
 from winnow.inner_product.verb import boost as boost
 from winnow.inner_product.verb import mips as mips
-from winnow.itemsets.methods import ItemsetCanonical as ItemsetCanonical
-from winnow.itemsets.methods import ItemsetCanonicalAdaptive as ItemsetCanonicalAdaptive
-from winnow.itemsets.methods import ItemsetChoosing as ItemsetChoosing
-from winnow.itemsets.methods import ItemsetDistanceToInstability as ItemsetDistanceToInstability
-from winnow.itemsets.methods import ItemsetExponential as ItemsetExponential
-from winnow.itemsets.methods import ItemsetJoint as ItemsetJoint
-from winnow.itemsets.methods import ItemsetLargeMargin as ItemsetLargeMargin
-from winnow.itemsets.methods import ItemsetLimitedDomain as ItemsetLimitedDomain
-from winnow.itemsets.methods import ItemsetNoisyMax as ItemsetNoisyMax
-from winnow.itemsets.methods import ItemsetPermuteAndFlip as ItemsetPermuteAndFlip
 from winnow.itemsets.methods import Weighted as Weighted
 from winnow.itemsets.rules import AssociationRule as AssociationRule
 from winnow.itemsets.rules import AssociationRules as AssociationRules

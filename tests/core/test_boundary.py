@@ -57,9 +57,7 @@ INNER_PRODUCTS = {
 
 
 ITEMSETS = {
-    "ItemsetCanonical", "ItemsetCanonicalAdaptive", "ItemsetChoosing",
-    "ItemsetDistanceToInstability", "ItemsetExponential", "ItemsetJoint", "ItemsetLargeMargin",
-    "ItemsetLimitedDomain", "ItemsetNoisyMax", "ItemsetPermuteAndFlip", "Weighted",
+    "Weighted",
 }  # fmt: skip
 
 

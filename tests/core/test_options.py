@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, dataclass, is_dataclass
 from inspect import signature
 from typing import Annotated, Any, Literal
 
@@ -16,7 +16,7 @@ from reference.canaries import CANARY, overheard
 from winnow.cli.derived import Typed
 from winnow.cli.making import unbundled
 from winnow.cli.reporting import reported
-from winnow.core.options import AUTO, Checked, Method, Methods, Option, options, takes
+from winnow.core.options import AUTO, Checked, Method, Methods, Option, _check, options, takes
 from winnow.errors import WinnowError
 
 Noise = Literal["exponential", "gumbel"]
@@ -77,6 +77,52 @@ def test_a_verb_is_called_with_the_fields_of_its_request() -> None:
     assert list(signature(listed).parameters) == names
     with pytest.raises(TypeError, match="rounds"):
         listed("d", k=2, epsilon=1.0, rounds=3)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    ("given", "said", "message"),
+    [
+        (("d",), {"k": 2}, "missing a required argument: 'epsilon'"),
+        ((), {"k": 2, "epsilon": 1.0}, "missing a required argument: 'data'"),
+        (("d", 2), {"k": 2, "epsilon": 1.0}, "too many positional arguments"),
+        (("d",), {"data": "e", "k": 2, "epsilon": 1.0}, "multiple values for argument 'data'"),
+        (("d",), {"k": 2, "epsilon": 1.0, "asked": 3}, "unexpected keyword argument 'asked'"),
+    ],
+)
+def test_a_call_that_does_not_fit_the_signature_is_refused_by_the_parameter(
+    given: tuple[Any, ...], said: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(TypeError, match=message) as caught:
+        listed(*given, **said)
+    assert caught.value.__context__ is None and caught.value.__cause__ is None
+
+
+def test_data_may_be_named_and_options_come_in_any_order() -> None:
+    usual = listed("d", k=2, epsilon=1.0, counts=True)
+    assert listed(counts=True, epsilon=1.0, k=2, data="d") == usual  # type: ignore[call-arg]
+    assert listed("d", epsilon=1.0, counts=True, k=2) == usual
+
+
+def records(kind: type[Checked]) -> Iterator[type[Checked]]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from records(each)
+
+
+def test_every_default_is_within_its_own_range_and_so_needs_no_check() -> None:
+    for name in wn.__all__:
+        getattr(wn, name)  # what is imported when it is asked for
+    fields = [
+        field
+        for record in records(Checked)
+        if record.__module__.startswith("winnow.") and is_dataclass(record)
+        for field in options(record)
+        if isinstance(field.option, Option) and field.default not in (None, MISSING)
+    ]
+    assert len(fields) > 50
+    for field in fields:
+        assert isinstance(field.option, Option)
+        _check(field, field.option, field.default)
 
 
 def test_a_word_is_the_method_with_its_defaults() -> None:

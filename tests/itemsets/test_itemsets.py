@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from winnow.core.options import options
 from winnow.itemsets.cli.command import BasketLayout
 from winnow.itemsets.kernels import borders
 from winnow.itemsets.kernels import mine as miner
-from winnow.itemsets.methods import METHODS
+from winnow.itemsets.methods import METHODS, NOT_TAKEN
 from winnow.mechanisms import ITEMSETS, row_named, rows, words
 from winnow.privacy import ApproxDP, Compose, DiscreteLaplace, PureDP, Repeat
 from winnow.read.baskets import LAYOUTS
@@ -135,7 +136,10 @@ def test_a_seed_repeats_the_release() -> None:
         ({"delta": 0.0, "method": "limited-domain"}, "needs delta"),
         ({"method": "magic"}, "choose one of"),
         ({"method": wn.OneRule()}, "chooses no itemsets"),
-        ({"method": wn.ItemsetJoint}, "is no method"),
+        ({"method": wn.Oneshot()}, "oneshot chooses no itemsets; choose one of: large-margin"),
+        ({"method": wn.Lipschitz(noise="gumbel")}, "lipschitz chooses no itemsets"),
+        ({"method": wn.Canonical(rounded=True)}, "rounded= of canonical is not for itemsets"),
+        ({"method": wn.Joint}, "is no method"),
         ({"method": "joint"}, "no use for it"),
         ({"method": "joint", "delta": 0.0}, "public list of all items"),
         ({"method": "exponential", "delta": 0.0}, "public list of all items"),
@@ -178,10 +182,10 @@ def test_baskets_of_which_nobody_said_whose_they_are_are_refused(given) -> None:
 @pytest.mark.parametrize(
     ("made", "message"),
     [
-        (lambda: wn.ItemsetLargeMargin(thresholds="loose"), "tight, printed"),
-        (lambda: wn.ItemsetLimitedDomain(reach=0), "reach"),
-        (lambda: wn.ItemsetLimitedDomain(reach=2.5), "reach"),
-        (lambda: wn.ItemsetChoosing(growth=0), "growth"),
+        (lambda: wn.LargeMargin(thresholds="loose"), "tight, printed"),
+        (lambda: wn.LimitedDomain(reach=0), "reach"),
+        (lambda: wn.LimitedDomain(reach=2.5), "reach"),
+        (lambda: wn.Choosing(growth=0), "growth"),
     ],
 )
 def test_options_of_methods_are_checked_when_a_method_is_made(made, message) -> None:
@@ -191,16 +195,27 @@ def test_options_of_methods_are_checked_when_a_method_is_made(made, message) -> 
 
 def test_a_growth_below_what_the_baskets_allow_is_refused() -> None:
     few, how = public(max_items=3), {"size": 2, "epsilon": 1, "delta": 1e-6}
-    with pytest.raises(wn.InputError, match="may hold 3 itemsets"):
-        wn.itemsets(few, method=wn.ItemsetChoosing(growth=2), **how)
-    assert wn.itemsets(few, method=wn.ItemsetChoosing(growth=3), **how).receipt
+    with pytest.raises(wn.InputError, match="may have 3 candidates"):
+        wn.itemsets(few, method=wn.Choosing(growth=2), **how)
+    assert wn.itemsets(few, method=wn.Choosing(growth=3), **how).receipt
+
+
+def test_gamma_and_noise_of_canonical_are_those_that_were_said_and_a_half_by_default() -> None:
+    for method, gamma, noise in (
+        ("canonical", Fraction(1, 2), "exponential"),
+        (wn.Canonical(), Fraction(1, 2), "exponential"),
+        (wn.Canonical(gamma=0.75, noise="laplace"), 0.75, "laplace"),
+    ):
+        plan = wn.plan.itemsets(public(), size=2, k=2, epsilon=1, method=method)
+        selection: Any = plan.mechanism.selection
+        assert (selection.gamma, selection.noise) == (gamma, noise)
 
 
 def test_every_row_of_the_table_is_a_method_and_the_command_has_all_layouts() -> None:
     assert {made.word() for made in METHODS} == set(MECHANISMS)
     for made in METHODS:
         row = row_named(ITEMSETS, made.word())
-        assert {field.name for field in options(made)} == set(row.options) - {"noise", "gamma"}
+        assert {field.name for field in options(made)} - {*NOT_TAKEN} == set(row.options)
     assert {str(layout) for layout in BasketLayout} == set(LAYOUTS)
 
 

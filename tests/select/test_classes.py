@@ -184,6 +184,7 @@ def test_what_is_no_universe_is_refused(entries, options, match) -> None:
         (lambda c: wn.top_k(wn.seal_counts(c), k=1, epsilon=1), "sealed already"),
         (lambda c: wn.select(c, epsilon=1, delta=0.1, method="choosing"), "max_items"),
         (lambda c: wn.select({"a": 1}, epsilon=1, delta=0.1, method="choosing"), "is for classes"),
+        (lambda c: wn.top_k(c, k=2, epsilon=1, delta=0.1, method="choosing"), "max_items"),
         (lambda c: wn.top_k(c, k=9, epsilon=1), "exceeds"),
         (lambda c: wn.top_k(c, k=2, epsilon=1, with_counts=True), "not for classes"),
         (lambda c: wn.top_k(c, k=2, epsilon=1, method="canonical", ordered=True), "a set"),
@@ -209,6 +210,24 @@ def test_what_is_promised_and_charged_has_the_relation_that_was_declared() -> No
             with pytest.raises(wn.RelationMismatch):
                 call(epsilon=1, budget=wn.Budget(1.0))
     assert str(wn.select({"a": 1}, epsilon=1, seed=1).guarantee.relation) == "add-remove"
+
+
+def test_a_declared_growth_is_what_choosing_uses_and_at_least_the_bound_of_the_classes() -> None:
+    entries, how = [(90, ["a"]), (1, ["b", "c"])], {"epsilon": 2, "delta": 0.1, "seed": 1}
+    without = wn.classes(entries, total=3, monotone=True)
+    bounded = wn.classes(entries, total=3, monotone=True, max_items=2)
+    two, three = wn.Choosing(growth=2), wn.Choosing(growth=3)
+    for verb in (wn.select, partial(wn.top_k, k=1)):
+        usual = verb(bounded, method="choosing", **how)
+        assert "growth 2" in usual.receipt.mechanism
+        for data in (without, bounded):
+            declared = verb(data, method=two, **how)
+            assert declared.receipt.mechanism == usual.receipt.mechanism
+            assert declared.receipt.event == usual.receipt.event
+            assert declared.value == usual.value
+            assert "growth 3" in verb(data, method=three, **how).receipt.mechanism
+        with pytest.raises(wn.ParameterError, match="may have 2 candidates"):
+            verb(bounded, method=wn.Choosing(growth=1), **how)
 
 
 def test_counts_of_people_have_no_other_zero() -> None:

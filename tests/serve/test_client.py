@@ -100,7 +100,7 @@ def test_results_look_like_those_of_the_library(ann: Client) -> None:
     assert all(isinstance(each, tuple) and isinstance(n, int) for each, n in pairs)
     best = ann.itemsets("baskets", size=1, epsilon=0.05, delta=1e-7).value
     assert best is None or isinstance(best, tuple), "without k one itemset, as in the library"
-    few = {**given, "epsilon": 0.05, "delta": 1e-7, "method": wn.ItemsetLimitedDomain(reach=9)}
+    few = {**given, "epsilon": 0.05, "delta": 1e-7, "method": wn.LimitedDomain(reach=9)}
     chosen = ann.itemsets("baskets", **few)
     assert "of the 9 largest" in chosen.receipt.mechanism
     planned = ann.plan.itemsets("baskets", **few)

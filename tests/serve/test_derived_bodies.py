@@ -73,9 +73,7 @@ def test_what_a_client_sends_is_what_is_asked_on_the_server(method: Any) -> None
     assert back == Wanted(k=3, epsilon=1.0, names=("a", "b"), method=method, budget=7)
 
 
-@pytest.mark.parametrize(
-    "method", ["joint", wn.ItemsetChoosing(growth=3), wn.ItemsetLimitedDomain(reach=9)]
-)
+@pytest.mark.parametrize("method", ["joint", wn.Choosing(growth=3), wn.LimitedDomain(reach=9)])
 def test_a_process_that_plans_is_sent_the_order_with_its_method(method: Any) -> None:
     asked = Itemsets(size=2, epsilon=1.0, method=method)
     order = msgspec.convert({"kind": "itemsets", **sent(asked)}, ItemsetsOrder)

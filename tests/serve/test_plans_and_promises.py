@@ -81,7 +81,8 @@ EVERY: dict[str, dict[str, list[Any]]] = {
         "supports": [None, "winners", "subsets"],
         "method": ["auto", *words(ITEMSETS), {"kind": "limited-domain", "reach": 9},
                    {"kind": "choosing", "growth": 12},
-                   {"kind": "large-margin", "thresholds": "printed"}],
+                   {"kind": "large-margin", "thresholds": "printed"},
+                   {"kind": "canonical", "gamma": 0.25, "noise": "gumbel"}],
     },
     "release": {
         "epsilon": [1.0], "workload": [WORKLOADS[0], RANGES], "delta": [0.0, 1e-6],

@@ -130,7 +130,8 @@ def of_methods(methods: Methods) -> Iterator[tuple[Field, list[str]]]:
             if first.option != field.option:
                 raise TypeError(f"{field.name} means several things to the methods of one verb")
     for name, field in listed.items():
-        yield field, methods.takers(name)
+        if name not in methods.without:
+            yield field, methods.takers(name)
 
 
 def flag_of(field: Field) -> str:

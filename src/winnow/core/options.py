@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from dataclasses import fields as dataclass_fields
 from functools import cache, cached_property, wraps
-from inspect import BoundArguments, Parameter, Signature, signature
+from inspect import Parameter, Signature, signature
 from types import NoneType, UnionType
 from typing import (
     Annotated,
@@ -81,6 +81,8 @@ class Methods:
     """Whether Winnow can choose; False where only the user knows, such as who is private."""
     also: tuple[type[Method], ...] = ()
     """For data that only Python has, such as classes of a universe: not on lines or in JSON."""
+    without: tuple[str, ...] = ()
+    """Options that these methods have elsewhere and this verb refuses: a command has none."""
 
     @cached_property
     def by_word(self) -> dict[str, type[Method]]:
@@ -241,7 +243,7 @@ class Checked:
                         f"{', '.join(field.words)}, or an object such as "
                         f"wn.{field.option.of[0].__name__}()"
                     )
-            elif value is not None or field.default is not None:
+            elif value is not field.default:  # a test holds the defaults against their ranges
                 _check(field, field.option, value)
 
 
@@ -354,21 +356,24 @@ def takes(record: Any, of: Any = None) -> Any:
         parameters, first = _parameters(record), len(own)
         whole = signature(function).replace(parameters=[*own, *parameters])
         made = kept()(record)  # a loop has its plain options checked once
+        names = frozenset(each.name for each in parameters)
+        needed = frozenset(each.name for each in parameters if each.default is Parameter.empty)
 
         @guarded
-        def run(bound: BoundArguments) -> Any:
-            return function(*bound.args[:first], made(*bound.args[first:], **bound.kwargs))
+        def run(given: tuple[Any, ...], said: dict[str, Any]) -> Any:
+            return function(*given[:first], made(*given[first:], **said))
 
         @wraps(function)
         def called(*given: Any, **said: Any) -> Any:
-            bound: BoundArguments | TypeError | None = None
+            wrong: TypeError | None = None
             try:
-                bound = _bound(whole, given, said)
-                if isinstance(bound, TypeError):
-                    raise bound
-                return run(bound)
+                if len(given) != first or not needed <= said.keys() <= names:
+                    given, said, wrong = _bound(whole, given, said)
+                if wrong is not None:
+                    raise wrong
+                return run(given, said)
             finally:  # a frame that an error passes through keeps no data
-                del given, said, bound
+                del given, said, wrong
 
         called.__guarded__ = True  # type: ignore[attr-defined]
         called.__signature__ = whole  # type: ignore[attr-defined]
@@ -379,12 +384,12 @@ def takes(record: Any, of: Any = None) -> Any:
 
 
 def _bound(whole: Signature, given: tuple[Any, ...], said: dict[str, Any]) -> Any:
-    """The arguments of a call, or the TypeError that names a parameter, without a past."""
+    """The arguments of a call in order, or the TypeError that names a parameter."""
     try:
-        return whole.bind(*given, **said)
+        bound = whole.bind(*given, **said)
     except TypeError as wrong:
-        message = str(wrong)
-    return TypeError(message)
+        return (), {}, TypeError(str(wrong))  # without a past
+    return bound.args, bound.kwargs, None
 
 
 def _parameters(record: type[Any]) -> list[Parameter]:

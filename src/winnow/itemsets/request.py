@@ -10,8 +10,9 @@ from winnow.core.options import AUTO, EPSILON, Checked, Methods, Option
 from winnow.core.request import Run
 from winnow.errors import ParameterError
 from winnow.foreign import shown
-from winnow.itemsets.methods import METHODS, ItemsetMethod
+from winnow.itemsets.methods import METHODS, NOT_TAKEN, ItemsetMethod
 from winnow.itemsets.words import MOST_ITEMS
+from winnow.select.methods import PickMethod
 
 if TYPE_CHECKING:
     from winnow.itemsets.about import AboutBaskets
@@ -51,13 +52,14 @@ class Itemsets(Checked):
         ),
     ] = None
     method: Annotated[
-        ItemsetMethod | str,
+        PickMethod | ItemsetMethod | str,
         Methods(
             "auto chooses by public numbers and says why, and lists by what a part of epsilon= "
             "tells. exponential, permute-and-flip, noisy-max, joint, canonical and "
             "canonical-adaptive need a public list of items, the others a delta=; weighted takes "
             "either.",
             METHODS,
+            without=NOT_TAKEN,
         ),
     ] = AUTO
     supports: Annotated[

@@ -19,16 +19,16 @@ from typing import Any
 import numpy as np
 
 from winnow.core.checks import Real, exact
-from winnow.core.options import AUTO, options
+from winnow.core.options import AUTO, Method
 from winnow.core.utility import Utility
 from winnow.errors import ParameterError
 from winnow.foreign import shown
 from winnow.itemsets.mechanisms.chosen import WeightedOrCanonical, WeightedOrSelected
 from winnow.itemsets.mechanisms.weighted import WeightedCounts
-from winnow.itemsets.methods import ItemsetMethod
-from winnow.mechanisms import ITEMSETS, row_named
+from winnow.itemsets.methods import METHODS, ItemsetMethod
+from winnow.mechanisms import ITEMSETS, row_named, words
 from winnow.select.ranked import RankedNoisyMax, RankedSelection, Repeated
-from winnow.topk.classes import RankedOptions, built
+from winnow.topk.classes import RankedOptions, built, options_for
 from winnow.topk.mechanisms.ranked import LARGEST_UNIVERSE, RankedCanonical, RankedLimitedDomain
 from winnow.topk.mechanisms.ranked_adaptive import SPARE, RankedCanonicalAdaptive, needed_counts
 
@@ -65,6 +65,8 @@ def found_from(selection: RankedSelection, utility: Utility, total: int | None) 
         case WeightedOrCanonical():
             return float(selection.needed)
         case Repeated() if not isinstance(selection.inner, RankedNoisyMax):
+            return None
+        case RankedCanonical() if exact("gamma", selection.gamma) != Fraction(1, 2):
             return None
         case (
             RankedLimitedDomain()
@@ -176,7 +178,7 @@ class ItemsetChoice:
     reason: str = ""
 
 
-def choose(method: ItemsetMethod | str, wanted: WantedItemsets) -> ItemsetChoice:
+def choose(method: Method | str, wanted: WantedItemsets) -> ItemsetChoice:
     """The mechanism of this method, or with "auto" the one that is predicted to find the most.
 
     Only public numbers enter, so the choice itself costs nothing. Whether weighted counts find
@@ -184,9 +186,12 @@ def choose(method: ItemsetMethod | str, wanted: WantedItemsets) -> ItemsetChoice
     """
     if isinstance(method, ItemsetMethod):
         return ItemsetChoice(method.selection(wanted))
+    if isinstance(method, Method) and type(method) in METHODS:
+        return ItemsetChoice(named(method, wanted))
     if method != AUTO:
+        what = method.word() if isinstance(method, Method) else f"method={shown(method)}"
         raise ParameterError(
-            f"method={shown(method)} chooses no itemsets; give wn.ItemsetLimitedDomain() or a word"
+            f"{what} chooses no itemsets; choose one of: {', '.join(words(ITEMSETS))}"
         )
     wanted = replace(
         wanted, epsilon=exact("epsilon", wanted.epsilon), delta=exact("delta", wanted.delta)
@@ -258,9 +263,9 @@ def _candidates(k: int, delta: Fraction) -> list[tuple[str, bool]]:
     return [("exponential", True), ("limited-domain", True), *pure]
 
 
-def named(method: ItemsetMethod, wanted: WantedItemsets) -> RankedSelection:
+def named(method: Method, wanted: WantedItemsets) -> RankedSelection:
     """The selection of a method by the row of its word, with its options."""
-    said = {field.name: getattr(method, field.name) for field in options(type(method))}
+    said = options_for(row_named(ITEMSETS, method.word()), method)
     return itemset_mechanism(method.word(), wanted, **said)
 
 

@@ -23,13 +23,13 @@ def itemsets(baskets: SealedBaskets, asked: Itemsets) -> Released[Any]:
     ``method``: "auto" (default) takes the one that should find the most by public numbers, and the
     receipt says why; for lists a part of epsilon pays for a look at whether "weighted" finds more.
     "weighted" (baskets of a limited weight, all itemsets with noise) takes a public list of items,
-    or private ones with a delta. "limited-domain" (``wn.ItemsetLimitedDomain(reach=)``),
-    "large-margin" (``wn.ItemsetLargeMargin(thresholds=)``), "distance-to-instability" and
-    "choosing" (``wn.ItemsetChoosing(growth=)``, or baskets that were read with ``max_items``) need
-    a delta and no list of items. "exponential", "permute-and-flip", "noisy-max", "joint" (a list),
-    "canonical" (a set) and "canonical-adaptive" (a set of as many as stand out, at most k) need
-    the public list of items. With ``k`` above 1 those that release one itemset are repeated on
-    what is left, and "exponential" may use a delta to compose.
+    or private ones with a delta. "limited-domain" (``wn.LimitedDomain(reach=)``), "large-margin"
+    (``wn.LargeMargin(thresholds=)``), "distance-to-instability" and "choosing"
+    (``wn.Choosing(growth=)``, or baskets that were read with ``max_items``) need a delta and no
+    list of items. "exponential", "permute-and-flip", "noisy-max", "joint" (a list), "canonical"
+    (a set; ``wn.Canonical(gamma=, noise=)``) and "canonical-adaptive" (a set of as many as stand
+    out, at most k) need the public list of items. With ``k`` above 1 those that release one
+    itemset are repeated on what is left, and "exponential" may use a delta to compose.
 
     ``supports="winners"`` releases noisy supports of the winners too, for half of epsilon.
     ``supports="subsets"`` releases, for the same half, the noisy supports of all subsets of the

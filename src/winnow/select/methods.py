@@ -136,17 +136,48 @@ class FromClassesOnly(SelectMethod):
 
     def mechanism(self, about: AboutScores, sizes: Sizes) -> Selection:
         """Nothing picks from a list of scores here."""
-        raise ParameterError(f"{self.word()} is for wn.classes; choose another method")
+        raise ParameterError(
+            f"{self.word()} is for wn.classes and wn.itemsets; choose another method"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class DistanceToInstability(FromClassesOnly):
-    """The best of a universe in classes, or none: to compare; it needs a delta."""
+    """The best of itemsets or of a universe in classes, or none: to compare; it needs a delta."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choosing(FromClassesOnly):
-    """One of a universe in classes, or none, where one person has few candidates."""
+    """One of itemsets or of a universe in classes, or none: for few candidates per person."""
+
+    growth: Annotated[
+        int | None,
+        Option(
+            "The most candidates of one person, such as itemsets, where no max_items= was said of "
+            "the data.",
+            "L",
+            least=1,
+        ),
+    ] = None
+
+
+def bound_on_growth(growth: int | None, moved: int | None) -> int:
+    """By how many candidates one person can make the candidates grow.
+
+    ``growth`` is what was said of the method, and ``moved`` what follows from the data's bounds.
+    """
+    bound = moved if growth is None else growth
+    if bound is None:
+        raise ParameterError(
+            "choosing needs a bound on the candidates of one person: read baskets with max_items=, "
+            "or declare growth= (classes: wn.classes(..., max_items=))"
+        )
+    if moved is not None and bound < moved:
+        raise ParameterError(
+            f"growth={bound}, and by the max_items= of the data one person may have {moved} "
+            "candidates; leave out growth=, or bound the data by a smaller max_items="
+        )
+    return bound
 
 
 OF_SCORES: tuple[type[SelectMethod], ...] = (

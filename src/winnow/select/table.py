@@ -27,6 +27,7 @@ from winnow.select.methods import (
     Lipschitz,
     PickMethod,
     Sizes,
+    bound_on_growth,
     check_delta,
     check_kind,
 )
@@ -87,18 +88,14 @@ def one_of_classes(method: PickMethod, about: AboutClasses, sizes: Sizes) -> Fro
     check_kind(method, CLASSES, SELECT_METHODS)
     row = row_named(CLASS_ROWS, method.word())
     check_delta(method, sizes.delta, SELECT_METHODS)
-    if isinstance(method, Choosing) and about.max_items is None:
-        raise ParameterError(
-            "choosing needs a bound on the candidates of one person; declare it: "
-            "wn.classes(..., max_items=)"
-        )
-    asked = {
+    asked: dict[str, Any] = {
         "epsilon": sizes.epsilon,
         "delta": sizes.delta,
         "noise": Law.parse(
             row.noise or (method.noise if isinstance(method, Lipschitz) else None) or "exponential"
         ),
         "thresholds": method.thresholds if isinstance(method, LargeMargin) else "tight",
-        "growth": about.max_items,
     }
+    if isinstance(method, Choosing):
+        asked["growth"] = bound_on_growth(method.growth, about.max_items)
     return FromClasses(row.build(asked))

@@ -9,13 +9,21 @@ from typing import Any
 
 from winnow.core.checks import Real, exact, positive, probability
 from winnow.core.laws import Law
+from winnow.core.options import Method, options
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
 from winnow.mechanisms import CLASSES, MechanismRow, row_named
 from winnow.privacy import ApproxDP, Event, Repeat, calibrate
 from winnow.select.about import AboutClasses
 from winnow.select.methods import CLASSES as FROM_CLASSES
-from winnow.select.methods import Exponential, PermuteAndFlip, PickMethod, Sizes, check_kind
+from winnow.select.methods import (
+    Exponential,
+    PermuteAndFlip,
+    PickMethod,
+    Sizes,
+    bound_on_growth,
+    check_kind,
+)
 from winnow.select.ranked import RankedSelection, Repeated
 from winnow.topk.mechanisms.peeling import calibrated_rounds
 from winnow.topk.mechanisms.ranked import LARGEST_UNIVERSE
@@ -65,17 +73,25 @@ def chosen_for_classes(
         delta = exact("delta", sizes.delta)
         method, reason = _automatic(sizes.k, delta, ordered, about.total)
     check_kind(method, FROM_CLASSES, TOP_K_METHODS)
-    word, said = method.word(), options_of(method)
-    if said.pop("rounded", False):
-        raise ParameterError("rounded is not for classes; leave it out")
+    word = method.word()
+    row = row_named(CLASSES, word)
+    said = options_for(row, method)
     if word == "canonical" and said["gamma"] is None:
         said["gamma"] = GAMMA
-    options = RankedOptions(**said, moved=about.max_items, accountant=sizes.accountant)
-    row = row_named(CLASSES, word)
-    found = built(row, epsilon=sizes.epsilon, delta=sizes.delta, k=sizes.k, options=options)
+    ranked = RankedOptions(**said, moved=about.max_items, accountant=sizes.accountant)
+    found = built(row, epsilon=sizes.epsilon, delta=sizes.delta, k=sizes.k, options=ranked)
     if ordered and not found.ordered:
         raise ParameterError(f"{word} releases a set; leave out ordered=, or use joint")
     return method, found, reason
+
+
+def options_for(row: MechanismRow, method: Method) -> dict[str, Any]:
+    """What was said of a method, as far as its row takes it; anything else is refused."""
+    said = options_of(method)
+    for field in options(type(method)):
+        if field.name not in row.options and said.pop(field.name) != field.default:
+            raise ParameterError(f"{field.name}= of {row.word} is not for {row.verb}; leave it out")
+    return said
 
 
 def _automatic(
@@ -109,7 +125,7 @@ def built(
         "gamma": Fraction(1, 2) if options.gamma is None else options.gamma,
     }
     if "growth" in row.options:
-        asked["growth"] = _growth(options)
+        asked["growth"] = bound_on_growth(options.growth, options.moved)
     if "k" in row.takes or k == 1:
         whole: RankedSelection = row.build(asked)
         return whole
@@ -124,23 +140,6 @@ def built(
     else:
         asked["epsilon"] = total / k
     return Repeated(row.build(asked), k, delta)
-
-
-def _growth(options: RankedOptions) -> int:
-    """By how many candidates one person can make the candidates grow."""
-    growth = options.growth if options.growth is not None else options.moved
-    if growth is None:
-        raise ParameterError(
-            "choosing needs a bound on the candidates of one person: read baskets with max_items=, "
-            "or declare growth= (classes: wn.classes(..., max_items=))"
-        )
-    if options.moved is not None and growth < options.moved:
-        raise ParameterError(
-            f"growth={growth}, and one person may hold {options.moved} itemsets of this size "
-            "in the baskets as they were read; leave out growth=, or read them with a smaller "
-            "max_items="
-        )
-    return growth
 
 
 @lru_cache(maxsize=64)

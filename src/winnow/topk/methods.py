@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from winnow.core.checks import Real
-from winnow.core.options import Option
+from winnow.core.options import Method, Option
 from winnow.errors import ParameterError
 from winnow.select.methods import (
     CLASSES,
@@ -78,7 +78,7 @@ class Canonical(TopKMethod):
         Real | None,
         Option(
             "How much the last item counts against the first one missed; by default 0.6, and 0.5 "
-            "where people have one item each or with rounded=.",
+            "for itemsets, where people have one item each, or where the loss is rounded.",
             "G",
             least=0,
             most=1,
@@ -106,13 +106,15 @@ class Canonical(TopKMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class CanonicalAdaptive(TopKMethod):
-    """As many of a universe in classes as stand out, at most k, without a delta."""
+    """As many of itemsets or of a universe in classes as stand out, at most k, without a delta."""
 
     picks_from: ClassVar[tuple[str, ...]] = (CLASSES,)
 
     def mechanism(self, about: AboutScores, sizes: Sizes) -> Selection:
         """Nothing picks from a list of scores here."""
-        raise ParameterError("canonical-adaptive is for wn.classes; choose another method")
+        raise ParameterError(
+            "canonical-adaptive is for wn.classes and wn.itemsets; choose another method"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -301,7 +303,7 @@ OF_CLASSES_TOO: tuple[type[PickMethod], ...] = (CanonicalAdaptive, *SELECT_METHO
 TOP_K_METHODS: tuple[type[PickMethod], ...] = (*OF_LISTS, *OF_PRIVATE_LABELS, *OF_CLASSES_TOO)
 
 
-def options_of(method: PickMethod) -> dict[str, Any]:
+def options_of(method: Method) -> dict[str, Any]:
     """What was said of a method, by the names of its options."""
     from winnow.core.options import options
 

@@ -50,6 +50,7 @@ WORDS: dict[tuple[str, str], tuple[str, ...]] = {
     ("top_k", "method"): ("auto", *(each.word() for each in (*OF_LISTS, *OF_PRIVATE_LABELS))),
     ("top_k", "noise"): tuple(Law),
     ("itemsets", "method"): ("auto", *words(ITEMSETS)),
+    ("itemsets", "noise"): tuple(Law),
     ("classes", "method"): words(CLASSES),
     ("learn", "selection"): LEARNING,
     ("release", "method"): (AUTO, *(each.word() for each in METHODS_OF_RELEASE)),

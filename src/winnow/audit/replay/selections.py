@@ -361,6 +361,9 @@ def _itemsets() -> Iterator[Replay]:
         yield _mined(counted_too, public=not needs_delta, groups=FULL_ONLY)
         pairs = options | {"size": 2}
         yield _mined(pairs, public=True, relation=Relation.SUBSTITUTION, groups=FULL_ONLY)
+    for noise in NOISES:
+        of_sets = {"method": Canonical(gamma=0.75, noise=noise), "epsilon": 2.0, "k": 2, "size": 1}
+        yield _mined(of_sets, public=True, groups=FULL_ONLY)
 
 
 def _mined(
@@ -385,6 +388,6 @@ def _mined(
         call,
         HOLDERS,
         relation,
-        options,
+        _words(options),
         groups=(groups[0], 2) if slow else groups,
     )
