@@ -262,7 +262,7 @@ def test_what_would_be_too_large_is_refused_before_it_is_planned_or_charged(
     wide = Declaration(path="wide.csv", schema=schema, epsilon=1.0, delta=1e-5)
     with serving(config_of(tmp_path, datasets={"people": wide})) as served:
         for piece in ({"ranges": "c0"}, {"marginals": 6}, {"table": ["c0", *names[1:20]]}):
-            for kind, pieces in (("tables", "by"), ("release", "workload")):
+            for kind, pieces in (("tabulate", "by"), ("release", "workload")):
                 order = {"kind": kind, pieces: [piece], "epsilon": 0.1, "delta": 1e-7}
                 plan = served.call(
                     "reader", "POST", "/v1/datasets/people/plans", json={"order": order}
@@ -295,5 +295,5 @@ def test_a_schema_with_half_a_surrogate_is_shown(tmp_path: Path) -> None:
         found = served.call("ann", "GET", "/v1/datasets/people/schema")
         assert found.status_code == 200
         assert found.json()["labels"]["colour"][-1] == "x\\ud800"
-        order = {"kind": "tables", "by": [{"table": ["colour"]}], "epsilon": 0.5}
+        order = {"kind": "tabulate", "by": [{"table": ["colour"]}], "epsilon": 0.5}
         assert served.released("ann", "people", "k", **order)["state"] == "done"
