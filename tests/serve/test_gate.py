@@ -276,7 +276,7 @@ def test_what_is_wrong_with_a_body_is_said_in_plain_words(served: Served) -> Non
     for order, said in (
         (table | {"epsilon": 1, "delta": 2}, "order.delta: expected a number < 1.0"),
         (table | {"epsilon": "x"}, "order.epsilon: expected a number or nothing, got a text"),
-        (table | {"by": 3}, "order.by: expected a list, got a whole number"),
+        (table | {"by": 3}, "order.by: expected a list or nothing, got a whole number"),
         (
             table | {"by": [{"marginals": 9}]},
             "order.by[0].marginals: expected a whole number <= 6",

@@ -378,13 +378,26 @@ def test_a_plan_refuses_an_estimate_of_no_bound(served: Served) -> None:
     unbounded = {"kind": "top-k", "k": 1, "column": "colour", "with_cut": 0.1, "epsilon": 1.0}
     refused = served.call("ann", "POST", "/v1/datasets/people/plans", json={"order": unbounded})
     assert refused.status_code == 422 and "and here is none" in refused.text
-    order = {"kind": "tabulate", "by": [{"marginals": 1}], "epsilon": 1.0, "delta": 1e-6}
+    order = {"kind": "tabulate", "epsilon": 1.0, "delta": 1e-6}
     plans = [
         served.call("ann", "POST", "/v1/datasets/log/plans", json={"order": order | more}).json()
         for more in ({}, {"with_cut": 0.25})
     ]
     assert [plan["epsilon"] for plan in plans] == [1.0, 1.0]
     assert plans[1]["charged"] != plans[0]["charged"] and plans[1]["cost"] <= 1.0
+
+
+def test_counts_are_a_table_by_themselves_and_tables_are_named(served: Served) -> None:
+    order = {"kind": "tabulate", "epsilon": 1.0, "delta": 1e-6}
+    for dataset, more, says in (
+        ("log", {"by": [{"marginals": 1}]}, "leave out by="),
+        ("log", {"values": ["item"]}, "leave out by= and values="),
+        ("log", {"rows": 10}, "leave out rows"),
+        ("people", {}, "names no table"),
+    ):
+        at = f"/v1/datasets/{dataset}/plans"
+        refused = served.call("ann", "POST", at, json={"order": order | more})
+        assert refused.status_code == 422 and says in refused.text, refused.text
 
 
 def test_sums_and_means_are_shown_where_they_are_known(served: Served) -> None:

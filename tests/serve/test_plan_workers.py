@@ -26,8 +26,8 @@ from winnow.serve.planning import PlanRequest, PlanWorkers, Wait
 from winnow.serve.problems import Refusal
 from winnow.serve.service import Service
 
-QUICK = bodies.TablesOrder(by=[bodies.WorkloadPiece(marginals=1)], epsilon=0.1, delta=1e-7)
-LONG = bodies.TablesOrder(by=[bodies.WorkloadPiece(ranges="age")], epsilon=0.1, delta=1e-7)
+QUICK = bodies.TabulateOrder(by=[bodies.WorkloadPiece(marginals=1)], epsilon=0.1, delta=1e-7)
+LONG = bodies.TabulateOrder(by=[bodies.WorkloadPiece(ranges="age")], epsilon=0.1, delta=1e-7)
 """Over 5,000 codes: 12.5 million ranges, some ten seconds and gigabytes."""
 
 

@@ -182,7 +182,7 @@ def test_a_plan_states_what_the_verb_is_charged_and_promises(
                 assert planned.details["mechanism"] == released.receipt.mechanism, order
                 assert planned.details["reason"] == released.receipt.reason, order
                 assert planned.error == planned.details["error"], order
-            case bodies.TablesOrder() if planned.details:
+            case bodies.TabulateOrder() if planned.details["rows"]:
                 stated = [each["standard_error"] for each in planned.details["rows"]]
                 tables = released.value.tables
                 errors = [math.sqrt(np.mean(each.standard_error**2)) for each in tables]

@@ -27,8 +27,8 @@ from winnow.serve.service import Service
 from winnow.serve.sizes import check_size, size_of
 from winnow.serve.texts import writable
 
-SMALL = bodies.TablesOrder(by=[bodies.WorkloadPiece(table=["colour"])], epsilon=0.1)
-LARGE = bodies.TablesOrder(by=[bodies.WorkloadPiece(ranges="age")], epsilon=0.1)
+SMALL = bodies.TabulateOrder(by=[bodies.WorkloadPiece(table=["colour"])], epsilon=0.1)
+LARGE = bodies.TabulateOrder(by=[bodies.WorkloadPiece(ranges="age")], epsilon=0.1)
 
 
 def service_of(folder: Path, **settings: Any) -> Service:
@@ -203,7 +203,7 @@ def test_an_item_with_a_nul_is_released(
 ORDERS: list[bodies.AnyOrder] = [
     SMALL,
     LARGE,
-    bodies.TablesOrder(by=[bodies.WorkloadPiece(marginals=2)], epsilon=1.0, values=["age"]),
+    bodies.TabulateOrder(by=[bodies.WorkloadPiece(marginals=2)], epsilon=1.0, values=["age"]),
     bodies.TopKOrder(k=3, column="colour", epsilon=1.0, with_counts=True),
     bodies.SelectOrder(column="colour", epsilon=1.0),
     bodies.ReleaseOrder(
@@ -242,7 +242,7 @@ def test_the_number_of_answers_is_that_of_the_workload(served: Served) -> None:
     ]  # fmt: skip
     for piece in pieces:
         expected = orders.workload_of([piece]).size(opened.table.schema)
-        assert size_of(opened, bodies.TablesOrder(by=[piece], epsilon=1.0)).answers == expected
+        assert size_of(opened, bodies.TabulateOrder(by=[piece], epsilon=1.0)).answers == expected
 
 
 def test_a_document_has_a_limit_and_says_what_mends_it() -> None:
