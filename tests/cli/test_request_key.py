@@ -155,7 +155,7 @@ if point == "after the draw":
     drawn = run._released
     def released(*given):
         made = drawn(*given)
-        open("seen.txt", "w").write(made.value[0])
+        open("seen.txt", "w").write(made.value)
         end()
     run._released = released
 main()
