@@ -75,29 +75,26 @@ def answers_of(value: Any, case: Case) -> np.ndarray:
 
 
 def winnow_run(case: Case, method: str, budget: dict[str, float]) -> Callable[[int], np.ndarray]:
+    run = wn.Run(memory=_MEMORY)
     if method == "tabulate":
-        verb: Any = wn.tabulate
-    elif method in ("auto", *NAMED):
-        run = wn.Run(memory=_MEMORY)
+        return lambda seed: answers_of(
+            wn.tabulate(case.data.table, case.queries, seed=seed, run=run, **budget).value, case
+        )
+    if method in ("auto", *NAMED):
         return lambda seed: answers_of(
             wn.release(
                 case.data.table, case.queries, seed=seed, method=method, run=run, **budget
             ).value,
             case,
         )
-    else:
-        raise NotImplementedError(f"wn.release has no method {method!r}")
-    options = {**budget, "memory": _MEMORY}
-    return lambda seed: answers_of(
-        verb(case.data.table, case.queries, seed=seed, **options).value, case
-    )
+    raise NotImplementedError(f"wn.release has no method {method!r}")
 
 
 def predicted(case: Case, method: str, budget: dict[str, float]) -> dict[str, Any] | None:
     """What the plan says about the errors, in rows, and what it would choose."""
     if method == "tabulate":
-        plan = wn.plan.tabulate(case.data.schema, case.queries, **budget)
-        return {"largest": plan.largest, "mean": plan.strategies[0].mean, "chosen": plan.strategy}
+        plan = wn.plan.tabulate(wn.plan.table(case.data.schema), case.queries, **budget)
+        return {"largest": plan.error, "mean": plan.compared[0].mean, "chosen": plan.strategy}
     plan = wn.plan.release(
         wn.plan.table(case.data.schema, rows=case.data.rows), case.queries, **budget
     )

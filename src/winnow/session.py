@@ -40,12 +40,13 @@ from winnow.select.crossing import SparseVectorStream
 from winnow.select.request import Above, Select
 from winnow.select.sparse_vector import AboveAnswer
 from winnow.select.verb import compared, open_above, selected
+from winnow.tables.request import Tabulate
 from winnow.tables.result import ReleasedTables
-from winnow.tables.verb import tabulate
+from winnow.tables.verb import tabulated
 from winnow.topk.request import TopK
 from winnow.topk.verb import most_common
 
-Asked = TypeVar("Asked", Above, Ask, Itemsets, Lp, Release, Select, TopK)
+Asked = TypeVar("Asked", Above, Ask, Itemsets, Lp, Release, Select, Tabulate, TopK)
 
 
 class Session:
@@ -143,15 +144,15 @@ class Session:
         asked = Release(workload, epsilon=epsilon, **options)
         return released_answers(sealed_table(table, self.relation), self._paid(asked))
 
-    @guarded
-    def tabulate(
-        self, by: Any, *, epsilon: Real, delta: Real = 0.0, **options: Any
-    ) -> Released[ReleasedTables]:
-        """``winnow.tabulate`` of this session's table, or of counts, charged to its budget."""
-        options = self._under_this_budget(options)
-        if isinstance(by, SealedCounts):
-            return tabulate(by, epsilon=epsilon, delta=delta, **options)
-        return tabulate(self._own_table(), by, epsilon=epsilon, delta=delta, **options)
+    @takes(Tabulate)
+    def tabulate(self, asked: Tabulate) -> Released[ReleasedTables]:
+        """``winnow.tabulate`` of this session's table, charged to its budget.
+
+        Counts of items (``wn.counts``) in the place of ``by`` are tabulated instead of the table.
+        """
+        if isinstance(asked.by, SealedCounts):
+            return tabulated(asked.by, self._paid(replace(asked, by=None)))
+        return tabulated(self._own_table(), self._paid(asked))
 
     @takes(Ask)
     def ask(self, asked: Ask) -> Opened:

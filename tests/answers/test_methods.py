@@ -152,8 +152,8 @@ def test_ten_thousand_tables_are_planned_one_by_one_nowhere() -> None:
         delta=DELTA,
         run=wn.Run(memory="1GB"),
     )
-    told = wn.plan.tabulate(few, wn.marginals(2), epsilon=1, delta=DELTA)
-    plain = next(row for row in told.strategies if row.strategy == "plain noise")
+    told = wn.plan.tabulate(wn.plan.table(few), wn.marginals(2), epsilon=1, delta=DELTA)
+    plain = next(row for row in told.compared if row.strategy == "plain noise")
     assert wide.plain.mean == pytest.approx(plain.mean, rel=1e-2)  # the closed form
     assert wide.plain.largest == pytest.approx(plain.largest, rel=1e-2)
 

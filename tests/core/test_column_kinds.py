@@ -110,7 +110,7 @@ def test_buckets_and_times_have_no_ranges_sums_or_rules_where_these_mean_nothing
     assert wn.prefixes("day").over(schema).size == 2
     for name in ("day", "month", "income", "street", "rooms"):
         with pytest.raises(wn.InputError, match="has no sum"):
-            wn.plan.tabulate(schema, [["town"]], epsilon=1, values=[name])
+            wn.plan.tabulate(wn.plan.table(schema), [["town"]], epsilon=1, values=[name])
 
 
 def test_the_notes_say_what_becomes_of_values_outside() -> None:

@@ -58,7 +58,7 @@ def shown() -> dict[str, Any]:
         "release plan": wn.plan.release(
             wn.plan.table(SCHEMA, rows=100), wn.marginals(2), epsilon=1
         ),
-        "tabulate plan": wn.plan.tabulate(SCHEMA, [["town"]], epsilon=1),
+        "tabulate plan": wn.plan.tabulate(wn.plan.table(SCHEMA), [["town"]], epsilon=1),
         "mwem plan": wn.plan.mwem_bounds(
             wn.plan.table(SCHEMA, rows=100), wn.marginals(2), epsilon=1, delta=1e-6
         ),

@@ -87,7 +87,8 @@ def tabulate(**options: Any) -> Any:
     given = {"by": wn.marginals(2), "epsilon": 1, "delta": 1e-6, **options}
     if "error" in options:
         given.pop("epsilon")
-    return shown(wn.plan.tabulate(SCHEMA, given.pop("by"), **given))
+    said = {name: given.pop(name) for name in ("relation", "max_rows") if name in given}
+    return shown(wn.plan.tabulate(wn.plan.table(SCHEMA, **said), given.pop("by"), **given))
 
 
 def ask(**options: Any) -> Any:
@@ -147,7 +148,7 @@ def cases() -> dict[str, Case]:
         (mwem_bounds, ({}, {"delta": 0}, {"rounds": None}, {"relation": "add-remove"},
                    {"accountants": ["zcdp"]}, {"max_rows": 3, "share": 0.25})),
         (tabulate, ({}, {"delta": 0}, {"by": ["sex"], "error": 9}, {"relation": "add-remove"},
-                    {"rows_per_person": 3, "objective": "max"})),
+                    {"max_rows": 3, "objective": "max"})),
         (ask, ({}, {"max_queries": 20}, {"updates": 3}, {"relation": "add-remove"})),
         (margin, ({}, {"candidates": 10**6}, {"gaps": [3, 3, 40], "monotone": True},
                   {"near": 5, "relation": "substitution"})),

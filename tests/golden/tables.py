@@ -178,7 +178,9 @@ def tabulate(**options: Any) -> Any:
     """The noise is exact; the least squares that follow it are arithmetic of the processor."""
     by = wn.marginals(2, columns=["age", "sex", "rooms"]) + wn.prefixes("age")
     given = {"by": by, "epsilon": 1, "delta": 1e-6, "seed": SEED, **options}
-    released = wn.tabulate(table(), given.pop("by"), **given)
+    relation, rows = given.pop("relation", None), given.pop("rows", None)
+    data = table() if relation is None else table().under(relation)
+    released = wn.tabulate(data.stating(rows), given.pop("by"), **given)
     value, first = released.value, released.value.tables[0]
     return rounded(plain([
         {"guarantee": released.guarantee, "receipt": released.receipt},

@@ -47,7 +47,7 @@ MATRIX = {
 def places(served: Served) -> dict[str, str]:
     """What addresses name: a release of ann that is there, and a token nobody needs."""
     job = served.released(
-        "ann", "people", "matrix", kind="tables", by=[{"table": ["colour"]}], epsilon=0.1
+        "ann", "people", "matrix", kind="tabulate", by=[{"table": ["colour"]}], epsilon=0.1
     )
     assert job["state"] == "done", job
     real = served.service.requests.now

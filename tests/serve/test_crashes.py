@@ -29,7 +29,7 @@ STEPS = (
     "before the result is written",
     "after the result is written",
 )
-ORDER = bodies.TablesOrder(by=[bodies.WorkloadPiece(table=["colour"])], epsilon=0.5)
+ORDER = bodies.TabulateOrder(by=[bodies.WorkloadPiece(table=["colour"])], epsilon=0.5)
 
 
 def service_of(folder: Path, step: Callable[[str], None] = lambda _: None) -> Service:

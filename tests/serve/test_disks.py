@@ -19,7 +19,7 @@ from winnow.serve.service import Service
 pytestmark = pytest.mark.extras
 
 AT = "/v1/datasets/people"
-ORDER = {"order": {"kind": "tables", "by": [{"marginals": 2}], "epsilon": 0.5}}
+ORDER = {"order": {"kind": "tabulate", "by": [{"marginals": 2}], "epsilon": 0.5}}
 
 
 class Disk:

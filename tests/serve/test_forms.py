@@ -49,7 +49,7 @@ FORMS = {
     },
     "ann": {
         "/datasets/people/compose": {
-            "kind": "tables", "by": "error", "error": "40", "epsilon": "0.1", "delta": "1e-7",
+            "kind": "tabulate", "by": "error", "error": "40", "epsilon": "0.1", "delta": "1e-7",
             "k": "2", "ways": "1", "columns": "colour", "prefixes": "age", "ranges": "age",
             "values": "age", "column": "colour", "size": "2", "with_counts": "yes", "rows": "300",
         },

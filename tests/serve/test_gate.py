@@ -272,11 +272,11 @@ def test_text_with_a_nul_is_refused_before_a_database_sees_it(served: Served) ->
 
 
 def test_what_is_wrong_with_a_body_is_said_in_plain_words(served: Served) -> None:
-    at, table = "/v1/datasets/people/plans", {"kind": "tables", "by": [{"marginals": 1}]}
+    at, table = "/v1/datasets/people/plans", {"kind": "tabulate", "by": [{"marginals": 1}]}
     for order, said in (
         (table | {"epsilon": 1, "delta": 2}, "order.delta: expected a number < 1.0"),
         (table | {"epsilon": "x"}, "order.epsilon: expected a number or nothing, got a text"),
-        (table | {"by": 3}, "order.by: expected a list, got a whole number"),
+        (table | {"by": 3}, "order.by: expected a list or nothing, got a whole number"),
         (
             table | {"by": [{"marginals": 9}]},
             "order.by[0].marginals: expected a whole number <= 6",
@@ -310,9 +310,9 @@ def test_numbers_of_every_form_are_answered_or_refused(served: Served) -> None:
         content = b'{"questions": [{"age": %s}]}' % number
         answer = served.call("ann", "POST", at, f"form {place}", content=content)
         assert answer.status_code in (400, 422), (number[:20], answer.text)
-    tiny = {"kind": "tables", "by": [{"marginals": 2}], "epsilon": 1e-300, "delta": 1e-300}
+    tiny = {"kind": "tabulate", "by": [{"marginals": 2}], "epsilon": 1e-300, "delta": 1e-300}
     for order in (tiny, {**tiny, "kind": "release", "workload": tiny["by"]}):
-        order = {k: v for k, v in order.items() if k != "by" or order["kind"] == "tables"}
+        order = {k: v for k, v in order.items() if k != "by" or order["kind"] == "tabulate"}
         answer = served.call("ann", "POST", "/v1/datasets/people/plans", json={"order": order})
         assert answer.status_code == 422, answer.text
 

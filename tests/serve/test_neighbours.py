@@ -20,11 +20,11 @@ PLANS = [
     {"kind": "select", "column": "colour", "epsilon": 0.5},
     {"kind": "select", "column": "nobody", "epsilon": 0.5},
     {"kind": "top-k", "column": "age", "k": 3, "epsilon": 0.5, "with_counts": True},
-    {"kind": "tables", "by": [{"marginals": 2}], "epsilon": 0.5, "delta": 1e-7},
+    {"kind": "tabulate", "by": [{"marginals": 2}], "epsilon": 0.5, "delta": 1e-7},
     {"kind": "release", "workload": [{"ranges": "age"}], "epsilon": 0.5, "method": "tables"},
     {"kind": "itemsets", "size": 2, "epsilon": 0.5, "delta": 1e-7},
     {"kind": "top-k", "k": 3, "epsilon": 0.5, "delta": 1e-7},
-    {"kind": "tables", "by": [{"table": ["colour"]}], "epsilon": 500.0},
+    {"kind": "tabulate", "by": [{"table": ["colour"]}], "epsilon": 500.0},
 ]
 
 

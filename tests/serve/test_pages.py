@@ -167,7 +167,7 @@ def _cookie(served: Served, who: str) -> str:
 
 def test_a_release_is_planned_confirmed_and_read_without_scripts(served: Served) -> None:
     with visiting(served, "ann") as browser:
-        fields = {"kind": "tables", "ways": "1", "by": "error", "error": "40", "delta": "1e-7"}
+        fields = {"kind": "tabulate", "ways": "1", "by": "error", "error": "40", "delta": "1e-7"}
         planned = browser.post("/datasets/people/compose", fields)
         assert planned.status_code == 200 and "<svg" in planned.text
         order, key = hidden(planned.text, "order"), hidden(planned.text, "key")
@@ -244,8 +244,8 @@ class _Fields(HTMLParser):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("dataset", "kind"),
-    [("people", kind) for kind in ("tables", "select", "top-k", "release")]
-    + [("log", kind) for kind in ("select", "top-k", "tables")]
+    [("people", kind) for kind in ("tabulate", "select", "top-k", "release")]
+    + [("log", kind) for kind in ("select", "top-k", "tabulate")]
     + [("baskets", "itemsets")],
 )
 def test_every_form_as_it_stands_gives_a_plan_or_says_what_is_missing(
@@ -256,7 +256,7 @@ def test_every_form_as_it_stands_gives_a_plan_or_says_what_is_missing(
         action, fields = _Fields(page.text).forms[1]
         assert action == f"/datasets/{dataset}/compose"
         sent = {name: value for name, value in fields if name != "csrf"}
-        if dataset == "people" and kind in ("tables", "release"):  # nothing is chosen yet
+        if dataset == "people" and kind in ("tabulate", "release"):  # nothing is chosen yet
             assert "Choose what is to be counted" in browser.post(action, sent).text
             sent["columns"] = "colour"
             fields.append(("columns", "colour"))
@@ -271,7 +271,7 @@ def test_every_form_as_it_stands_gives_a_plan_or_says_what_is_missing(
                 assert refused.status_code == 422 and 'role="alert"' in refused.text
 
 
-@pytest.mark.parametrize(("kind", "field"), [("tables", "by"), ("release", "workload")])
+@pytest.mark.parametrize(("kind", "field"), [("tabulate", "by"), ("release", "workload")])
 def test_a_form_orders_what_was_chosen_and_nothing_else(
     served: Served, kind: str, field: str
 ) -> None:
@@ -296,7 +296,7 @@ def test_pages_with_what_is_used_and_left_say_why_these_need_not_sum_to_the_cap(
 
 def test_an_analyst_has_one_spending_on_the_page_of_a_dataset(served: Served) -> None:
     for number in range(3):  # charges that compose to less than their sum
-        order = {"kind": "tables", "by": [{"marginals": 1}], "epsilon": 0.05, "delta": 1e-8}
+        order = {"kind": "tabulate", "by": [{"marginals": 1}], "epsilon": 0.05, "delta": 1e-8}
         served.released("ann", "people", f"composed {number}", **order)
     with visiting(served, "olga") as browser:
         page = browser.get("/datasets/people").text
@@ -362,11 +362,11 @@ def test_a_plan_says_what_is_counted_next_to_its_error(tmp_path: Path) -> None:
         path="log.csv", schema={"item": {"values": ["item1"], "other": True}}, person="person",
         max_per_person=3, epsilon=5.0,
     )  # fmt: skip
-    order = {"kind": "tables", "by": [{"marginals": 1}], "epsilon": 1.0}
+    order = {"kind": "tabulate", "by": [{"marginals": 1}], "epsilon": 1.0}
     with serving(config_of(tmp_path, datasets={"log": rows})) as served:
         found = served.call("ann", "POST", "/v1/datasets/log/plans", json={"order": order}).json()
         assert found["error_says"].endswith("; counted: at most 3 rows of each person")
-        page = {"kind": "tables", "by": [{"marginals": 1}], "with_cut": 0.5, "epsilon": 2.0}
+        page = {"kind": "tabulate", "by": [{"marginals": 1}], "with_cut": 0.5, "epsilon": 2.0}
         half = served.call("ann", "POST", "/v1/datasets/log/plans", json={"order": page}).json()
         assert half["error"] == found["error"] and half["epsilon"] == 2.0
         wanted = {k: v for k, v in page.items() if k != "epsilon"} | {"error": found["error"]}
@@ -378,7 +378,7 @@ def test_a_plan_refuses_an_estimate_of_no_bound(served: Served) -> None:
     unbounded = {"kind": "top-k", "k": 1, "column": "colour", "with_cut": 0.1, "epsilon": 1.0}
     refused = served.call("ann", "POST", "/v1/datasets/people/plans", json={"order": unbounded})
     assert refused.status_code == 422 and "and here is none" in refused.text
-    order = {"kind": "tables", "by": [{"marginals": 1}], "epsilon": 1.0, "delta": 1e-6}
+    order = {"kind": "tabulate", "epsilon": 1.0, "delta": 1e-6}
     plans = [
         served.call("ann", "POST", "/v1/datasets/log/plans", json={"order": order | more}).json()
         for more in ({}, {"with_cut": 0.25})
@@ -387,9 +387,22 @@ def test_a_plan_refuses_an_estimate_of_no_bound(served: Served) -> None:
     assert plans[1]["charged"] != plans[0]["charged"] and plans[1]["cost"] <= 1.0
 
 
+def test_counts_are_a_table_by_themselves_and_tables_are_named(served: Served) -> None:
+    order = {"kind": "tabulate", "epsilon": 1.0, "delta": 1e-6}
+    for dataset, more, says in (
+        ("log", {"by": [{"marginals": 1}]}, "leave out by="),
+        ("log", {"values": ["item"]}, "leave out by= and values="),
+        ("log", {"rows": 10}, "leave out rows"),
+        ("people", {}, "names no table"),
+    ):
+        at = f"/v1/datasets/{dataset}/plans"
+        refused = served.call("ann", "POST", at, json={"order": order | more})
+        assert refused.status_code == 422 and says in refused.text, refused.text
+
+
 def test_sums_and_means_are_shown_where_they_are_known(served: Served) -> None:
     job = served.released(
-        "ann", "people", "means", kind="tables", by=[{"table": ["colour"]}], epsilon=0.2,
+        "ann", "people", "means", kind="tabulate", by=[{"table": ["colour"]}], epsilon=0.2,
         values=["age"],
     )  # fmt: skip
     real = served.service.requests.now

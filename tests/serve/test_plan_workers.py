@@ -26,8 +26,8 @@ from winnow.serve.planning import PlanRequest, PlanWorkers, Wait
 from winnow.serve.problems import Refusal
 from winnow.serve.service import Service
 
-QUICK = bodies.TablesOrder(by=[bodies.WorkloadPiece(marginals=1)], epsilon=0.1, delta=1e-7)
-LONG = bodies.TablesOrder(by=[bodies.WorkloadPiece(ranges="age")], epsilon=0.1, delta=1e-7)
+QUICK = bodies.TabulateOrder(by=[bodies.WorkloadPiece(marginals=1)], epsilon=0.1, delta=1e-7)
+LONG = bodies.TabulateOrder(by=[bodies.WorkloadPiece(ranges="age")], epsilon=0.1, delta=1e-7)
 """Over 5,000 codes: 12.5 million ranges, some ten seconds and gigabytes."""
 
 
@@ -201,7 +201,7 @@ def test_a_server_ends_when_it_is_told_to_while_a_plan_computes(tmp_path: Path) 
         planning = children(process.pid)
         for each in planning:
             os.kill(each, signal.SIGSTOP)
-        order = {"kind": "tables", "by": [{"marginals": 1}], "epsilon": 0.1, "delta": 1e-7}
+        order = {"kind": "tabulate", "by": [{"marginals": 1}], "epsilon": 0.1, "delta": 1e-7}
         content = json.dumps({"order": order}).encode()
         with socket.create_connection(("127.0.0.1", port)) as connection:
             connection.settimeout(60)

@@ -71,7 +71,7 @@ EVERY: dict[str, dict[str, list[Any]]] = {
         "epsilon": [0.15], "column": ["colour"], "k": [2], "delta": [0.0, 1e-6],
         "with_counts": BOOLS, "method": FINDING, "with_cut": SHARES, "ordered": [None],
     },
-    "tables": {
+    "tabulate": {
         "epsilon": [1.0], "by": [*WORKLOADS, RANGES], "delta": [0.0, 1e-6],
         "values": [[], ["age"]], "objective": ["mean", "max", "balanced"], "rows": [None, 300],
         "with_cut": SHARES,
@@ -117,7 +117,8 @@ def asked(kind: str, dataset: str) -> Iterator[bodies.AnyOrder]:
     """Every order of a kind, with every value of every option."""
     options = EVERY[kind]
     if "colour" not in DATASETS[dataset].get("schema", {}):
-        options = options | {name: [None] for name in ("column", "rows") if name in options}
+        without = {"column": [None], "rows": [None], "by": [None], "values": [[]]}
+        options |= {name: values for name, values in without.items() if name in options}
     for values in product(*options.values()):
         given = dict(zip(options, values, strict=True))
         yield msgspec.convert({"kind": kind, **given}, bodies.AnyOrder)  # type: ignore[arg-type]
@@ -182,7 +183,7 @@ def test_a_plan_states_what_the_verb_is_charged_and_promises(
                 assert planned.details["mechanism"] == released.receipt.mechanism, order
                 assert planned.details["reason"] == released.receipt.reason, order
                 assert planned.error == planned.details["error"], order
-            case bodies.TablesOrder() if planned.details:
+            case bodies.TabulateOrder() if planned.details["rows"]:
                 stated = [each["standard_error"] for each in planned.details["rows"]]
                 tables = released.value.tables
                 errors = [math.sqrt(np.mean(each.standard_error**2)) for each in tables]

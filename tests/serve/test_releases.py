@@ -12,7 +12,7 @@ from serve.served import CANARY, Served
 ORDERS = [
     ("people", {"kind": "select", "column": "colour", "epsilon": 0.2}),
     ("people", {"kind": "top-k", "column": "colour", "k": 2, "epsilon": 0.2, "with_counts": True}),
-    ("people", {"kind": "tables", "by": [{"marginals": 2}, {"prefixes": "age"}], "epsilon": 0.2,
+    ("people", {"kind": "tabulate", "by": [{"marginals": 2}, {"prefixes": "age"}], "epsilon": 0.2,
                 "delta": 1e-7, "values": ["age"]}),
     ("people", {"kind": "release", "workload": [{"marginals": 1}], "epsilon": 0.2, "delta": 1e-7}),
     pytest.param(
@@ -21,7 +21,7 @@ ORDERS = [
         marks=pytest.mark.extras,
     ),
     ("log", {"kind": "top-k", "k": 3, "epsilon": 0.2, "delta": 1e-7}),
-    ("log", {"kind": "tables", "by": [{"marginals": 1}], "epsilon": 0.2, "delta": 1e-7}),
+    ("log", {"kind": "tabulate", "epsilon": 0.2, "delta": 1e-7}),
     ("baskets", {"kind": "itemsets", "size": 2, "k": 2, "epsilon": 0.2, "delta": 1e-7}),
 ]  # fmt: skip
 
@@ -112,7 +112,7 @@ def test_what_passes_the_share_is_refused_with_what_would_fit(served: Served) ->
 
 def test_a_wanted_error_gives_the_epsilon_that_brings_it(served: Served) -> None:
     for order in (
-        {"kind": "tables", "by": [{"marginals": 2}], "delta": 1e-7, "error": 40.0},
+        {"kind": "tabulate", "by": [{"marginals": 2}], "delta": 1e-7, "error": 40.0},
         {"kind": "select", "column": "colour", "error": 40.0},
         {"kind": "top-k", "column": "colour", "k": 2, "error": 40.0},
     ):

@@ -43,7 +43,7 @@ def test_answers_are_as_the_document_describes_them(served: Served, who: str | N
     assert statuses == {401} if who is None else 401 not in statuses
 
 
-ORDER = {"order": {"kind": "tables", "by": [{"marginals": 1}], "epsilon": 0.01}}
+ORDER = {"order": {"kind": "tabulate", "by": [{"marginals": 1}], "epsilon": 0.01}}
 FITTING = {
     "plan": ORDER,
     "release": ORDER,

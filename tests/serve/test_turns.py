@@ -14,7 +14,7 @@ from winnow.serve.problems import Refusal
 from winnow.serve.service import Service
 from winnow.serve.turns import PrincipalPlaces, Rotation, Timetable, Turns
 
-ORDER = bodies.TablesOrder(by=[bodies.WorkloadPiece(table=["colour"])], epsilon=0.01)
+ORDER = bodies.TabulateOrder(by=[bodies.WorkloadPiece(table=["colour"])], epsilon=0.01)
 
 
 def test_principals_are_served_in_turn_whatever_each_has_waiting() -> None:

@@ -27,8 +27,8 @@ from winnow.serve.service import Service
 from winnow.serve.sizes import check_size, size_of
 from winnow.serve.texts import writable
 
-SMALL = bodies.TablesOrder(by=[bodies.WorkloadPiece(table=["colour"])], epsilon=0.1)
-LARGE = bodies.TablesOrder(by=[bodies.WorkloadPiece(ranges="age")], epsilon=0.1)
+SMALL = bodies.TabulateOrder(by=[bodies.WorkloadPiece(table=["colour"])], epsilon=0.1)
+LARGE = bodies.TabulateOrder(by=[bodies.WorkloadPiece(ranges="age")], epsilon=0.1)
 
 
 def service_of(folder: Path, **settings: Any) -> Service:
@@ -203,7 +203,7 @@ def test_an_item_with_a_nul_is_released(
 ORDERS: list[bodies.AnyOrder] = [
     SMALL,
     LARGE,
-    bodies.TablesOrder(by=[bodies.WorkloadPiece(marginals=2)], epsilon=1.0, values=["age"]),
+    bodies.TabulateOrder(by=[bodies.WorkloadPiece(marginals=2)], epsilon=1.0, values=["age"]),
     bodies.TopKOrder(k=3, column="colour", epsilon=1.0, with_counts=True),
     bodies.SelectOrder(column="colour", epsilon=1.0),
     bodies.ReleaseOrder(
@@ -242,7 +242,7 @@ def test_the_number_of_answers_is_that_of_the_workload(served: Served) -> None:
     ]  # fmt: skip
     for piece in pieces:
         expected = orders.workload_of([piece]).size(opened.table.schema)
-        assert size_of(opened, bodies.TablesOrder(by=[piece], epsilon=1.0)).answers == expected
+        assert size_of(opened, bodies.TabulateOrder(by=[piece], epsilon=1.0)).answers == expected
 
 
 def test_a_document_has_a_limit_and_says_what_mends_it() -> None:
@@ -262,7 +262,7 @@ def test_what_would_be_too_large_is_refused_before_it_is_planned_or_charged(
     wide = Declaration(path="wide.csv", schema=schema, epsilon=1.0, delta=1e-5)
     with serving(config_of(tmp_path, datasets={"people": wide})) as served:
         for piece in ({"ranges": "c0"}, {"marginals": 6}, {"table": ["c0", *names[1:20]]}):
-            for kind, pieces in (("tables", "by"), ("release", "workload")):
+            for kind, pieces in (("tabulate", "by"), ("release", "workload")):
                 order = {"kind": kind, pieces: [piece], "epsilon": 0.1, "delta": 1e-7}
                 plan = served.call(
                     "reader", "POST", "/v1/datasets/people/plans", json={"order": order}
@@ -295,5 +295,5 @@ def test_a_schema_with_half_a_surrogate_is_shown(tmp_path: Path) -> None:
         found = served.call("ann", "GET", "/v1/datasets/people/schema")
         assert found.status_code == 200
         assert found.json()["labels"]["colour"][-1] == "x\\ud800"
-        order = {"kind": "tables", "by": [{"table": ["colour"]}], "epsilon": 0.5}
+        order = {"kind": "tabulate", "by": [{"table": ["colour"]}], "epsilon": 0.5}
         assert served.released("ann", "people", "k", **order)["state"] == "done"

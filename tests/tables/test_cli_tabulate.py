@@ -67,7 +67,7 @@ def test_a_ledger_is_charged(folder) -> None:
         ("--by town --out t.txt", "use one of"),
         ("--workload nothing", "is not a workload"),
         ("--by town --rows 7", "leave rows out"),
-        ("--by town --epsilon -1", "not positive"),
+        ("--by town --epsilon -1", "not above 0"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(folder, rest: str, message: str) -> None:

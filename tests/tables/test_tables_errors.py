@@ -283,7 +283,7 @@ def _sixteen(plan: TablesSettings, size: int) -> float:
 def test_released_errors_are_those_of_the_plan() -> None:
     table = sealed((5, 6), people((5, 6)))
     released = wn.tabulate(table, wn.marginals([1, 2]), epsilon=1.0, delta=1e-6, seed=3)
-    plan = wn.plan.tabulate(table.schema, wn.marginals([1, 2]), epsilon=1.0, delta=1e-6)
+    plan = wn.plan.tabulate(table, wn.marginals([1, 2]), epsilon=1.0, delta=1e-6)
     for row, found in zip(plan.rows, released.value, strict=True):
         rms = math.sqrt(float((found.standard_error**2).mean()))
         assert rms == pytest.approx(row.standard_error)
@@ -292,16 +292,16 @@ def test_released_errors_are_those_of_the_plan() -> None:
 def test_one_joint_table_serves_for_many_small_ones() -> None:
     shape = (2,) * 7
     counts = people(shape)
-    plan = wn.plan.tabulate(sealed(shape, counts).schema, wn.marginals(3), epsilon=1.0)
-    rows = {each.strategy: each for each in plan.strategies}
-    assert plan.largest <= rows["joint cells, laplace noise"].largest * (1 + 1e-9)
-    assert plan.largest < 0.5 * rows["cells, laplace noise"].largest
+    plan = wn.plan.tabulate(sealed(shape, counts), wn.marginals(3), epsilon=1.0)
+    rows = {each.strategy: each for each in plan.compared}
+    assert plan.error <= rows["joint cells, laplace noise"].largest * (1 + 1e-9)
+    assert plan.error < 0.5 * rows["cells, laplace noise"].largest
     released = wn.tabulate(sealed(shape, counts), wn.marginals(3), epsilon=1.0, seed=1)
     assert released.guarantee.epsilon <= 1 and released.guarantee.delta == 0
     first, second = released.value.tables[:2]  # c0 c1 c2 and c0 c1 c3
     assert np.allclose(first.estimate.sum(axis=2), second.estimate.sum(axis=2))
     truth = counts.reshape(shape).sum(axis=(3, 4, 5, 6))
-    assert np.abs(first.estimate - truth).max() < 4 * plan.largest  # false alarms below 1e-6
+    assert np.abs(first.estimate - truth).max() < 4 * plan.error  # false alarms below 1e-6
 
 
 @pytest.mark.parametrize("relation", list(Relation))

@@ -79,9 +79,9 @@ def test_seeds_repeat_and_differ(table) -> None:
 def test_under_substitution_the_total_is_exact_else_it_is_measured(table) -> None:
     known = wn.tabulate(table, ["c0"], epsilon=0.2, seed=1).value.total
     assert known.estimate == 3_000 and known.standard_error == 0
-    noisy = wn.tabulate(table, ["c0"], epsilon=0.2, relation="add-remove", seed=1).value.total
+    noisy = wn.tabulate(table.under("add-remove"), ["c0"], epsilon=0.2, seed=1).value.total
     assert noisy.standard_error > 1 and noisy.estimate != 3_000
-    given = wn.tabulate(table, ["c0"], epsilon=0.2, relation="add-remove", rows=2_900, seed=1)
+    given = wn.tabulate(table.under("add-remove").stating(2_900), ["c0"], epsilon=0.2, seed=1)
     assert given.value.total.estimate == 2_900
     assert given.value.table("c0").estimate.sum() == pytest.approx(2_900)
     several = sealed(SHAPE, people(SHAPE), rows_per_person=2)
@@ -228,11 +228,12 @@ def test_keys_from_a_public_list_and_from_the_data() -> None:
         ([["c0", "c1"], ["c1", "c0"]], {}, "more than once"),
         (["c0", "c0"], {}, "more than once"),
         (wn.where(c0=1), {}, "use wn.release"),
-        (["c0"], {"epsilon": 0}, "not positive"),
-        (["c0"], {"delta": 1}, r"not in \[0, 1\)"),
+        (["c0"], {"epsilon": 0}, "not above 0"),
+        (["c0"], {"delta": 1}, "not below 1"),
         (["c0"], {"objective": "best"}, "unknown"),
-        (["c0"], {"rows": 5}, "leave rows out"),
-        (["c0"], {"memory": 100}, "memory"),
+        (["c0"], {"run": wn.Run(memory=100)}, "memory"),
+        (["c0"], {"run": wn.Run(progress=print)}, "tables have none"),
+        (["c0"], {"run": "4GB"}, "does not say how it runs"),
         (["c0"], {"values": "c1"}, "a text"),
         (["c0"], {"values": ["c9"]}, "there is no column"),
         (["c0"], {"epsilon": 1e-30}, "64 bits"),
@@ -260,12 +261,14 @@ def test_a_table_that_is_not_there_is_named(table) -> None:
 
 
 def test_the_plan_finds_the_epsilon_for_an_error() -> None:
-    plan = wn.plan.tabulate({"a": 5, "b": 4}, ["a", "b"], error=20)
-    assert plan.largest <= 20
-    again = wn.plan.tabulate({"a": 5, "b": 4}, ["a", "b"], epsilon=plan.epsilon * 0.999)
-    assert again.largest > 20
+    plan = wn.plan.tabulate(wn.plan.table({"a": 5, "b": 4}), ["a", "b"], error=20)
+    assert plan.error <= 20
+    again = wn.plan.tabulate(
+        wn.plan.table({"a": 5, "b": 4}), ["a", "b"], epsilon=plan.epsilon * 0.999
+    )
+    assert again.error > 20
     with pytest.raises(wn.InputError, match="one of the two"):
-        wn.plan.tabulate({"a": 5}, ["a"])
+        wn.plan.tabulate(wn.plan.table({"a": 5}), ["a"])
     assert "plain noise" in str(plan) and plan.to_dict()["rows"][0]["answers"] == 20
 
 
@@ -282,7 +285,7 @@ def test_columns_may_have_the_names_of_results() -> None:
 def test_extreme_budgets_give_finite_errors(epsilon: float, delta: float) -> None:
     for relation in ("substitution", "add-remove"):
         plan = wn.plan.tabulate(
-            {"a": 4, "b": 3}, wn.marginals([1, 2]) + wn.prefixes("a"), epsilon=epsilon,
-            delta=delta, relation=relation,
+            wn.plan.table({"a": 4, "b": 3}, relation=relation),
+            wn.marginals([1, 2]) + wn.prefixes("a"), epsilon=epsilon, delta=delta,
         )  # fmt: skip
-        assert 0 < plan.largest < math.inf
+        assert 0 < plan.error < math.inf

@@ -606,7 +606,7 @@ def test_an_unexpected_error_does_not_show_its_text(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError(f"the count was {SECRET}")
 
-    monkeypatch.setattr("winnow.topk.plan.verb._run", broken)
+    monkeypatch.setattr("winnow.topk.plan.verb.TopKPlan.run", broken)
     result = run("top-k", votes, *COUNTS, "-k", 1, "--epsilon", 1)
     assert result.exit_code == 2
     assert "unexpected RuntimeError" in result.stderr

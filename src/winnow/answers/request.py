@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from winnow.answers.methods import METHODS, ReleaseMethod
 from winnow.core.checks import Real
 from winnow.core.options import AUTO, Checked, Methods, Option
-from winnow.core.request import Run
-from winnow.errors import ParameterError
-from winnow.foreign import shown
+from winnow.core.request import Run, run_of
 
 if TYPE_CHECKING:
     from winnow.answers.plan import ReleasePlan
@@ -54,16 +52,12 @@ class AskedRelease(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.run is not None and not isinstance(self.run, Run):
-            raise ParameterError(
-                f"run={shown(self.run)} does not say how it runs; give wn.Run(memory=, pad_to=, "
-                "progress=)"
-            )
+        run_of(self.run)
 
     @property
     def running(self) -> Run:
         """How it runs."""
-        return self.run or Run()
+        return run_of(self.run)
 
     def at(self, epsilon: Real) -> Release:
         """The release at an epsilon."""

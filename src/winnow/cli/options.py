@@ -63,19 +63,10 @@ TEXT = "Text files"
 ASKED = "What is asked"
 """The panel of what a plan is asked for."""
 
-EpsilonOption = Annotated[
-    float,
-    typer.Option("--epsilon", metavar="E", help="The privacy loss of this call in total."),
-]
-PlannedEpsilonOption = Annotated[
-    float | None,
-    option("--epsilon", "E", "The privacy loss to plan for.", ASKED),
-]
 EpsilonOfPlanOption = Annotated[
     float,
     option("--epsilon", "E", "The privacy loss to plan for.", ASKED),
 ]
-DeltaOfPlanOption = Annotated[float, option("--delta", "D", "E.g. 1e-6.", ASKED)]
 AssumedRowsOption = Annotated[
     int,
     typer.Option(

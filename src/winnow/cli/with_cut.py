@@ -2,21 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from winnow.errors import ParameterError
-
-WithCutOption = Annotated[
-    float,
-    typer.Option(
-        "--with-cut",
-        metavar="SHARE",
-        help="A share of epsilon, e.g. 0.05, for an estimate of what the bound on a person left "
-        "out.",
-    ),
-]
 
 
 def check_cut(with_cut: float, bounded: bool, options: str) -> None:

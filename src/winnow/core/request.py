@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from winnow.core.padding import Padding, PadTo, check_progress
+from winnow.errors import ParameterError
+from winnow.foreign import shown
 
 
 @dataclass(frozen=True)
@@ -28,3 +30,14 @@ class Run:
     def padding(self) -> Padding:
         """The clock of a call that begins now."""
         return Padding(self.pad_to)
+
+
+def run_of(run: object) -> Run:
+    """How it runs, by default where nothing was said; what is no ``Run`` is refused."""
+    if run is None:
+        return Run()
+    if not isinstance(run, Run):
+        raise ParameterError(
+            f"run={shown(run)} does not say how it runs; give wn.Run(memory=, pad_to=, progress=)"
+        )
+    return run

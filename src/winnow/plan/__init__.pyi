@@ -38,6 +38,8 @@ from winnow.select.plan.large_margin import large_margin as large_margin
 from winnow.select.plan.verb import SelectPlan as SelectPlan
 from winnow.select.plan.verb import above as above
 from winnow.select.plan.verb import select as select
+from winnow.tables.expected import StrategyRow as StrategyRow
+from winnow.tables.expected import TableRow as TableRow
 from winnow.tables.plan import TabulatePlan as TabulatePlan
 from winnow.tables.plan import tabulate as tabulate
 from winnow.topk.plan.rows import SimulatedError as SimulatedError

@@ -13,11 +13,12 @@ from winnow.core.schema import Schema
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.read.crossing import SealedTable
+from winnow.read.people import PersonBound
 
 
 @dataclass(frozen=True, kw_only=True)
 class AboutTable:
-    """What is public of a table; ``wn.plan.ask`` takes it."""
+    """What is public of a table; plans take it."""
 
     cells: int
     """How many different rows there could be."""
@@ -27,6 +28,14 @@ class AboutTable:
     rows: int | None = None
     """The number of rows, where it is public, or what was stated in its place."""
     rows_per_person: int = 1
+    bound: PersonBound | None = None
+    """Which rows of each person were kept, where an estimate of the rest can be made."""
+
+    @property
+    def rows_are_public(self) -> bool:
+        """Whether a release may know the number of rows, be it known to this plan or not."""
+        one_each = self.relation.size_is_public and self.rows_per_person == 1
+        return one_each or self.rows is not None
 
     def check(self, other: AboutTable) -> None:
         """Refuse a table for which another plan was to be made."""
@@ -84,4 +93,5 @@ def about_table(given: object) -> AboutTable:
         schema=given.schema,
         rows=public_rows(given.stated_rows, given.n),
         rows_per_person=given.rows_per_person,
+        bound=None if given.people is None else given.people.bound,
     )

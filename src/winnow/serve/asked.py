@@ -8,9 +8,11 @@ from typing import Annotated
 from winnow.answers.request import PlannedRelease
 from winnow.core.options import Option
 from winnow.select.request import WantedSelect
+from winnow.tables.request import PlannedTabulate
 from winnow.topk.request import PlannedTopK
 
 COLUMN = Option("The column of a table; events have their items.", "COLUMN")
+ROWS = Option("A public number of rows, where theirs is private.", "N", least=1, most=10**9)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,10 +30,14 @@ class TopKOf(PlannedTopK):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TabulateOf(PlannedTabulate):
+    """Tables of counts, sums and means."""
+
+    rows: Annotated[int | None, ROWS] = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class ReleaseOf(PlannedRelease):
     """Answers to all queries of a workload, and a synthetic table."""
 
-    rows: Annotated[
-        int | None,
-        Option("A public number of rows, where theirs is private.", "N", least=1, most=10**9),
-    ] = None
+    rows: Annotated[int | None, ROWS] = None

@@ -8,13 +8,10 @@ import msgspec
 from msgspec import Meta
 
 from winnow.itemsets.request import Itemsets
-from winnow.serve.asked import ReleaseOf, SelectOf, TopKOf
+from winnow.serve.asked import ReleaseOf, SelectOf, TabulateOf, TopKOf
 from winnow.serve.derived import body
 
 Positive = Annotated[float, Meta(gt=0, le=1e6)]
-Delta = Annotated[float, Meta(ge=0, lt=1)]
-Share = Annotated[float, Meta(ge=0, lt=1, description="A share of epsilon; 0: none.")]
-Whole = Annotated[int, Meta(ge=1, le=10**9)]
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
 Names = Annotated[list[Name], Meta(min_length=1, max_length=200)]
 Value = str | int | float | bool | None
@@ -83,22 +80,19 @@ if TYPE_CHECKING:  # of what is derived, what the server itself reads
         delta: float
         with_counts: bool
         with_cut: float
+
+    class TabulateOrder(Order, kw_only=True, frozen=True):
+        """Tables of counts, sums and means."""
+
+        by: Workload | None
+        delta: float
+        values: list[str]
+        rows: int | None
 else:
     _COLUMN = {"column": Name | None}
     SelectOrder = body("SelectOrder", SelectOf, Order, "select", _COLUMN)
     TopKOrder = body("TopKOrder", TopKOf, Order, "top-k", _COLUMN)
-
-
-class TablesOrder(Order, tag="tables", kw_only=True, frozen=True):
-    """Tables of counts, sums and means."""
-
-    by: Workload
-    delta: Delta = 0.0
-    values: Annotated[list[Name], Meta(max_length=20)] = []
-    objective: Literal["mean", "max", "balanced"] = "balanced"
-    rows: Whole | None = None
-    """A public number of rows that tables are to add up to, where theirs is private."""
-    with_cut: Share = 0.0
+    TabulateOrder = body("TabulateOrder", TabulateOf, Order, "tabulate", {"by": Workload | None})
 
 
 if TYPE_CHECKING:
@@ -128,8 +122,8 @@ else:
     ReleaseOrder = body("ReleaseOrder", ReleaseOf, Order, "release", {"workload": Workload})
 
 
-AnyOrder = SelectOrder | TopKOrder | TablesOrder | ItemsetsOrder | ReleaseOrder
-KINDS = ("select", "top-k", "tables", "itemsets", "release")
+AnyOrder = SelectOrder | TopKOrder | TabulateOrder | ItemsetsOrder | ReleaseOrder
+KINDS = ("select", "top-k", "tabulate", "itemsets", "release")
 
 
 class PlanBody(Closed, kw_only=True, frozen=True):

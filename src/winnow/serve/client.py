@@ -24,7 +24,7 @@ from winnow.core.workloads.workload import Maker, Union
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded
 from winnow.itemsets.request import Itemsets
-from winnow.serve.asked import ReleaseOf, SelectOf, TopKOf
+from winnow.serve.asked import ReleaseOf, SelectOf, TabulateOf, TopKOf
 from winnow.serve.line import FIRST_PAUSE, Line, on_this_machine, portioned
 from winnow.serve.received import RemoteAnswer, RemoteBudget, RemotePlan, released_of
 from winnow.serve.sending import sent
@@ -114,19 +114,11 @@ class Verbs(ABC, Generic[R]):
         """The k most common values of a column, or items."""
         return self._order(dataset, "top-k", **sent(asked))
 
-    @guarded
-    def tabulate(
-        self, dataset: str, by: Maker | Sequence[Any] | None = None, *,
-        epsilon: float | None = None, error: float | None = None, delta: float = 0.0,
-        values: Sequence[str] = (), objective: str = "balanced", rows: int | None = None,
-        with_cut: float = 0.0,
-    ) -> R:  # fmt: skip
+    @takes(TabulateOf, of=object)
+    def tabulate(self, dataset: str, asked: TabulateOf) -> R:
         """Tables of counts, sums and means; events are a table by themselves."""
-        pieces = [{"marginals": 1}] if by is None else pieces_of(by)
-        return self._order(
-            dataset, "tables", epsilon=epsilon, error=error, delta=delta, by=pieces,
-            values=list(values), objective=objective, rows=rows, with_cut=with_cut,
-        )  # fmt: skip
+        pieces = None if asked.by is None else pieces_of(asked.by)
+        return self._order(dataset, "tabulate", **sent(asked, by=pieces))
 
     @takes(Itemsets, of=object)
     def itemsets(self, dataset: str, asked: Itemsets) -> R:

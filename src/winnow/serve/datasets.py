@@ -40,8 +40,8 @@ from winnow.serve.vault import Vault
 Data = SealedTable | SealedCounts | SealedBaskets
 
 RELEASES = {
-    "table": ("select", "top-k", "tables", "release"),
-    "events": ("select", "top-k", "tables"),
+    "table": ("select", "top-k", "tabulate", "release"),
+    "events": ("select", "top-k", "tabulate"),
     "baskets": ("itemsets",),
 }
 

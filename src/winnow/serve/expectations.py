@@ -9,26 +9,19 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any, assert_never
 
-import msgspec
-
-from winnow import plan
 from winnow.core.padding import SPARE
 from winnow.errors import ParameterError
 from winnow.privacy.budget import Budget
-from winnow.privacy.sizing import sizing_accountant
-from winnow.read.crossing import SealedTable
 from winnow.select.plan.verb import SelectPlan
 from winnow.serve import bodies
 from winnow.serve.datasets import OpenDataset
 from winnow.serve.orders import (
-    MEMORY,
     baskets_of,
     counts_of,
     itemsets_of,
     plan_of,
     release_of,
-    table_of,
-    workload_of,
+    tables_of,
 )
 from winnow.topk.plan.stated import MISS
 from winnow.wide.expected import WideExpected
@@ -52,15 +45,7 @@ class Expected:
 
 def expected(opened: OpenDataset, order: bodies.AnyOrder, budget: Budget) -> Expected:
     """What to expect of an order; of a wanted error, the epsilon that brings it."""
-    share = order.with_cut if isinstance(order, bodies.TablesOrder) else 0.0
-    own = order
-    if share:
-        rest = None if order.epsilon is None else order.epsilon * (1 - share)
-        own = msgspec.structs.replace(order, epsilon=rest, with_cut=0.0)
-    found = _of_kind(opened, own, budget)
-    if share:
-        whole = found.epsilon / (1 - share) if order.epsilon is None else order.epsilon
-        found = replace(found, epsilon=whole)
+    found = _of_kind(opened, order, budget)
     counted = opened.protected.counted
     if found.error is None or not counted:
         return found
@@ -73,7 +58,7 @@ def _of_kind(opened: OpenDataset, order: bodies.AnyOrder, budget: Budget) -> Exp
             return _selection(opened, order, budget)
         case bodies.TopKOrder():
             return _top_k(opened, order, budget)
-        case bodies.TablesOrder():
+        case bodies.TabulateOrder():
             return _tables(opened, order, budget)
         case bodies.ItemsetsOrder():
             return _itemsets(opened, order, budget)
@@ -126,34 +111,13 @@ def _itemsets(opened: OpenDataset, order: bodies.ItemsetsOrder, budget: Budget) 
     return Expected(epsilon, planned.error, says, _ITEMSETS, planned.to_dict())
 
 
-def _public(opened: OpenDataset, budget: Budget, delta: float) -> dict[str, Any]:
-    table = table_of(opened.stand_in)
-    return {
-        "rows_per_person": table.rows_per_person,
-        "relation": table.relation,
-        "accountant": sizing_accountant(budget, delta),
-        "memory": MEMORY,
-    }
-
-
-def _tables(opened: OpenDataset, order: bodies.TablesOrder, budget: Budget) -> Expected:
-    if not isinstance(opened.stand_in, SealedTable):
-        return Expected(_given(order), None, "errors stand in the released table", FLOOR, {})
-    planned = plan.tabulate(
-        opened.stand_in.schema,
-        workload_of(order.by),
-        epsilon=order.epsilon,
-        error=order.error,
-        delta=order.delta,
-        values=order.values,
-        objective=order.objective,
-        public_total=order.rows is not None,
-        **_public(opened, budget, order.delta),
-    )
-    answers = sum(row.answers for row in planned.rows)
-    seconds = FLOOR + SPARE * 1e-5 * answers
+def _tables(opened: OpenDataset, order: bodies.TabulateOrder, budget: Budget) -> Expected:
+    _, planned = tables_of(opened.stand_in, order, budget)
     says = "the median of the largest error over all cells, in rows"
-    return Expected(planned.epsilon, planned.largest, says, seconds, planned.to_dict())
+    if planned.error is None:
+        says = "errors stand in the released table"
+    seconds = SPARE * planned.seconds
+    return Expected(planned.epsilon, planned.error, says, seconds, planned.to_dict())
 
 
 def _release(opened: OpenDataset, order: bodies.ReleaseOrder, budget: Budget) -> Expected:

@@ -146,8 +146,8 @@ def plan_body(kind: str, schema: replies.SchemaAnswer, form: Form) -> bodies.Pla
         order["with_counts"] = form.one("with_counts") == "yes"
     if kind == "itemsets" and form.one("with_counts") == "yes":
         order["supports"] = "winners"
-    if kind == "tables":
-        order["by"] = _pieces(schema, form) if schema.columns else [{"marginals": 1}]
+    if kind == "tabulate":
+        order["by"] = _pieces(schema, form) if schema.columns else None
         order["values"] = form.all("values")
     if kind == "release":
         order["workload"] = _pieces(schema, form)

@@ -1,8 +1,8 @@
 """Orders over HTTP as calls of the library: what they would cost, bring and take, and their run.
 
-The price of what is selected, listed, mined and released is the event of its plan. That of tables
-is found by the verb itself: it runs on the stand-in up to its charge, which ends it. So what is
-planned is what is charged, whatever a verb does to size its noise.
+The price of an order is the event of its plan, made from the stand-in, which has all that is public
+of the data. The same plan, made from the data, runs. So what is planned is what is charged,
+whatever a verb does to size its noise.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from winnow.core.unit import PERSON, Unit
 from winnow.core.workloads.conditions import predicates, where
 from winnow.core.workloads.tables import marginals, prefixes, ranges
 from winnow.core.workloads.workload import Maker
-from winnow.errors import BudgetExceeded, ParameterError, WinnowError
+from winnow.errors import BudgetExceeded, GrantError, ParameterError
 from winnow.itemsets.request import Itemsets
 from winnow.itemsets.verb import mined
 from winnow.privacy import Event, Grant
@@ -34,26 +34,15 @@ from winnow.select.plan.verb import SelectPlan
 from winnow.serve import bodies
 from winnow.serve.datasets import Catalogue, Data, OpenDataset, fitting
 from winnow.serve.derived import asked_of
-from winnow.tables.verb import tabulate
+from winnow.tables.plan import TabulatePlan
 from winnow.topk.plan.verb import TopKPlan
 
 MEMORY = "1GB"
 """Of one order: what needs more is refused."""
 
 
-class _Priced(WinnowError):
-    """Ends a verb at its charge, with the event that it would have charged."""
-
-    def __init__(self, event: Event) -> None:
-        super().__init__("a price was asked for")
-        self.event = event
-
-
 class Pricing(Budget):
-    """A budget that charges nothing and says what was to be charged.
-
-    Of a budget a verb asks the accountant, and nothing else, before it charges.
-    """
+    """A budget that plans are made under: it tells its accountant, and charges nothing."""
 
     def __init__(self, accountant: str) -> None:
         self._accountant = accountant
@@ -64,8 +53,8 @@ class Pricing(Budget):
         return self._accountant
 
     def charge(self, event: Event, *, unit: Unit = PERSON) -> Grant:
-        """End the call."""
-        raise _Priced(event)
+        """Nothing is charged for a plan."""
+        raise GrantError("a price is the event of a plan; nothing is charged for it")
 
 
 @dataclass(frozen=True)
@@ -131,14 +120,10 @@ def event_of(opened: OpenDataset, order: bodies.AnyOrder, budget: Pricing) -> Ev
         table, plan = release_of(opened.stand_in, order, budget)
         plan.check(table)
         return plan.event
-    event = None
-    try:
-        _call(opened.stand_in, order, budget, None)
-    except _Priced as priced:
-        event = priced.event
-    if event is None:
-        raise ParameterError("this order would release nothing, and cannot be priced")
-    return event
+    epsilon_of(order)
+    data, tables = tables_of(opened.stand_in, order, budget)
+    tables.check(tables.ready(data))
+    return tables.event
 
 
 def order_key(order: bodies.Order) -> bytes:
@@ -147,30 +132,21 @@ def order_key(order: bodies.Order) -> bytes:
 
 
 def _call(data: Data, order: bodies.AnyOrder, budget: Budget, key: WrittenKey | None) -> Any:
-    """The verb of an order; ``seed`` takes the written key in the place of a seed."""
-    shared: dict[str, Any] = {"epsilon": epsilon_of(order), "budget": budget, "seed": key}
+    """The run of an order; ``seed`` takes the written key in the place of a seed."""
+    epsilon_of(order)
+    drawn: dict[str, Any] = {"budget": budget, "seed": key}
     match order:
         case bodies.SelectOrder() | bodies.TopKOrder():
             counted = counts_of(data, order.column)
-            return plan_of(counted, order, budget).run(counted, budget=budget, seed=key)
-        case bodies.TablesOrder():
-            shared |= {"delta": order.delta, "with_cut": order.with_cut}
-            if isinstance(data, SealedCounts):
-                return tabulate(data, rows=order.rows, **shared)
-            return tabulate(
-                table_of(data),
-                workload_of(order.by),
-                values=order.values,
-                objective=order.objective,
-                rows=order.rows,
-                memory=MEMORY,
-                **shared,
-            )
+            return plan_of(counted, order, budget).run(counted, **drawn)
+        case bodies.TabulateOrder():
+            counts_or_table, tables = tables_of(data, order, budget)
+            return tables.run(counts_or_table, **drawn)
         case bodies.ItemsetsOrder():
             return mined(baskets_of(data), itemsets_of(order, budget, key))
         case bodies.ReleaseOrder():
             table, plan = release_of(data, order, budget)
-            return plan.run(table, budget=budget, seed=shared["seed"])
+            return plan.run(table, **drawn)
         case never:
             assert_never(never)
 
@@ -180,6 +156,20 @@ def release_of(
 ) -> tuple[SealedTable, ReleasePlan]:
     """The table with what was stated of it, and the plan of an order for it."""
     asked = asked_of(order, {"workload": workload_of}, budget=budget, run=Run(memory=MEMORY))
+    table = table_of(data).stating(order.rows)
+    return table, asked.plan(table)
+
+
+def tables_of(
+    data: Data, order: bodies.TabulateOrder, budget: Budget
+) -> tuple[SealedTable | SealedCounts, TabulatePlan]:
+    """The table with what was stated of it, or the counts, and the plan of an order for them."""
+    decode = {"by": lambda pieces: None if pieces is None else workload_of(pieces)}
+    asked = asked_of(order, decode, budget=budget, run=Run(memory=MEMORY))
+    if isinstance(data, SealedCounts):
+        if order.rows is not None:
+            raise ParameterError("counts are a table by themselves; leave out rows")
+        return data, asked.plan(data)
     table = table_of(data).stating(order.rows)
     return table, asked.plan(table)
 

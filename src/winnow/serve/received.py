@@ -38,7 +38,7 @@ def released_of(document: Mapping[str, Any], fetch: Fetch, labels: Mapping[str, 
 
 def _value(document: Mapping[str, Any], fetch: Fetch, labels: Mapping[str, Any]) -> Any:
     value, kind = document["value"], document["kind"]
-    if kind == "tables":
+    if kind == "tabulate":
         return RemoteTables.parse(value)
     if kind == "release":
         return RemoteSynthetic(

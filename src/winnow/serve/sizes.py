@@ -55,11 +55,11 @@ def size_of(opened: OpenDataset, order: bodies.AnyOrder) -> ResultSize:
             number = (order.k or 1) * (2**order.size if order.supports == "subsets" else 1)
             width = order.size * (_width(opened, None) + _FIELDS)
             return ResultSize(number, number * (width + _NUMBER))
-        case bodies.TablesOrder():
+        case bodies.TabulateOrder():
             if not isinstance(opened.stand_in, SealedTable):
                 return _item_table(opened)
             numbers = _FIELDS * (1 + 2 * len(order.values))
-            return _answers(opened, order.by, numbers)
+            return _answers(opened, order.by or (), numbers)
         case bodies.ReleaseOrder():
             answers = _answers(opened, order.workload, _FIELDS + 1)
             rows = min(opened.rows or order.rows or MOST_ROWS, MOST_ROWS)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import nullcontext
-from enum import StrEnum
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from winnow.cli.derived import Typed
 from winnow.cli.options import (
     ASKED,
     PLAIN_TEXT,
@@ -17,14 +18,11 @@ from winnow.cli.options import (
     TABLE,
     AssumedRowsPerPersonOption,
     ColumnsOption,
-    DeltaOfPlanOption,
-    EpsilonOption,
     JsonOption,
     MaxRowsPerPersonOption,
     OneRowOption,
     OutOption,
     PersonOption,
-    PlannedEpsilonOption,
     SchemaOption,
     SeedOption,
     TableArgument,
@@ -37,9 +35,10 @@ from winnow.cli.options import (
 )
 from winnow.cli.recording import UNRECORDED, Record, warn_of_other_labels
 from winnow.cli.reporting import reported, saved_then_shown
-from winnow.cli.with_cut import WithCutOption, check_cut
+from winnow.cli.with_cut import check_cut
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
+from winnow.tables.request import PlannedTabulate, Tabulate
 
 if TYPE_CHECKING:
     from winnow.core.released import Released
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
     from winnow.tables.plan import TabulatePlan
     from winnow.tables.result import ReleasedTable, ReleasedTables
 
-_METHOD = "Method"
 _MOST_SHOWN = 200
 """Rows that the terminal shows of all tables together."""
 
@@ -67,14 +65,6 @@ winnow plan tabulate --schema schema.json --by race,age --epsilon 1
 EXAMPLES += SCHEMA_EXAMPLE
 
 
-class Objective(StrEnum):
-    """What the choice of the strategy minimises."""
-
-    BALANCED = "balanced"
-    MEAN = "mean"
-    MAX = "max"
-
-
 ByOption = Annotated[
     list[str] | None,
     typer.Option("--by", metavar="A,B,...", help="The columns of one table; may be repeated."),
@@ -87,26 +77,9 @@ WorkloadOption = Annotated[
         help="Instead of --by: marginals:2, prefixes:COLUMN or ranges:COLUMN, joined by +.",
     ),
 ]
-ValuesOption = Annotated[
-    str | None,
-    typer.Option(
-        "--values",
-        metavar="A,B,...",
-        help="Columns of numbers whose sums and means are released for every cell, too.",
-    ),
-]
 ReportOption = Annotated[
     Path | None,
     option("--report", "FILE", "A page with tables, errors and the receipt: one .html.", "Output"),
-]
-ObjectiveOption = Annotated[
-    Objective,
-    option(
-        "--objective",
-        "NAME",
-        "What to keep small: the mean error, the largest (max), or both (balanced).",
-        _METHOD,
-    ),
 ]
 
 
@@ -114,16 +87,10 @@ ObjectiveOption = Annotated[
 def tabulate(
     table: TableArgument,
     schema: SchemaOption,
-    epsilon: EpsilonOption,
+    asked: Typed[Tabulate],
     by: ByOption = None,
     workload: WorkloadOption = None,
-    values: ValuesOption = None,
     columns: ColumnsOption = None,
-    delta: Annotated[
-        float,
-        typer.Option("--delta", metavar="D", help="E.g. 1e-6: less noise on many tables."),
-    ] = 0.0,
-    with_cut: WithCutOption = 0.0,
     seed: SeedOption = None,
     person: PersonOption = None,
     one_row: OneRowOption = False,
@@ -138,7 +105,6 @@ def tabulate(
             rich_help_panel=TABLE,
         ),
     ] = None,
-    objective: ObjectiveOption = Objective.BALANCED,
     text: TextOptions = PLAIN_TEXT,
     record: Record = UNRECORDED,
     out: OutOption = None,
@@ -154,13 +120,12 @@ def tabulate(
     from winnow.cli.files import are_large, check_targets, named_by, refuse_overwriting
     from winnow.cli.printing import working
     from winnow.core.saving import check_target, receipt_path
+    from winnow.read.about import table as about_table
     from winnow.read.table import read_table
-    from winnow.tables.settings import TableRequest, tables_settings
-    from winnow.tables.verb import tabulate as run
     from winnow.topk.beside import rest_of
 
     check_unit_said(person, one_row, "--person")
-    check_cut(with_cut, person is not None, "--person and --max-rows")
+    check_cut(asked.with_cut, person is not None, "--person and --max-rows")
     read = [*named_by(table), schema]
     check_targets(read, out, plot)
     if report is not None:
@@ -168,17 +133,15 @@ def tabulate(
         refuse_overwriting(read, "--report", report)
     if out is not None and out.suffix.lower() == ".csv":
         refuse_overwriting(read, "--out", receipt_path(out))
-    declared, asked, summed = _asked(schema, columns, by, workload, values)
+    declared, tables = _tables(schema, columns, by, workload, asked.values)
     relation, budget = record.account(relation, Relation.SUBSTITUTION)
-    known = relation is Relation.SUBSTITUTION and max_rows == 1 and rows is None
-    planned = tables_settings(
-        TableRequest(
-            declared, asked, rest_of(with_cut, epsilon) or epsilon, delta, summed, str(objective),
-            relation, max_rows, 1 if known else None, rows,
-        )
-    )  # fmt: skip
+    request = asked(by=tables, budget=budget, seed=seed)
+    own = replace(request, epsilon=rest_of(request.with_cut, request.epsilon) or request.epsilon,
+                  with_cut=0)  # fmt: skip
+    public = about_table(declared, rows=rows, relation=relation, max_rows=max_rows)
+    answers = own.plan(public).answers or 0
     printed = out is None and report is None and not json
-    if printed and sum(part.size for part in planned.parts) > _MOST_SHOWN:
+    if printed and answers > _MOST_SHOWN:
         raise ParameterError(
             f"these tables have more than {_MOST_SHOWN} answers, too many to show; give --out, "
             "--report or --json"
@@ -190,14 +153,12 @@ def tabulate(
             person=person,
             max_rows=max_rows,
             relation=relation,
+            rows=rows,
             **text.said(),
             salt=None if seed is None else f"seed {seed}",  # repeatable, too
         )
     warn_of_other_labels(budget, sealed)
-    released = run(
-        sealed, asked, epsilon=epsilon, delta=delta, values=summed, objective=str(objective),
-        rows=rows, with_cut=with_cut, budget=budget, seed=seed,
-    )  # fmt: skip
+    released = request.plan(sealed).run(sealed, budget=budget, seed=seed)
     written: list[tuple[str, Path]] = []
 
     def show() -> None:
@@ -209,23 +170,22 @@ def tabulate(
             written.append(("report", _write_report(released, report, table, max_rows)))
 
 
-def _asked(
+def _tables(
     schema: Path, columns: str | None, by: list[str] | None, workload: str | None,
-    values: str | None,
-) -> tuple[Schema, Any, list[str]]:  # fmt: skip
-    """The schema of the columns that are needed, the tables, and the columns of values."""
+    values: list[str],
+) -> tuple[Schema, Any]:  # fmt: skip
+    """The schema of the columns that are needed, and the tables."""
     from winnow.core.schema import Schema
     from winnow.release.cli.view import workload_of
 
     declared = some_of(Schema.parse(schema), columns)
     if (not by) is (workload is None):
         raise ParameterError("say which tables: give --by A,B (as often as needed) or --workload W")
-    summed = [] if values is None else _names(values)
     if workload is not None:
-        return declared, workload_of(workload), summed
+        return declared, workload_of(workload)
     tables = [_names(text) for text in by or ()]
-    needed = dict.fromkeys(name for names in (*tables, summed) for name in names)
-    return declared.subset(list(needed)), tables, summed
+    needed = dict.fromkeys(name for names in (*tables, values) for name in names)
+    return declared.subset(list(needed)), tables
 
 
 def _names(text: str) -> list[str]:
@@ -320,49 +280,35 @@ winnow plan tabulate --schema schema.json --workload marginals:2 --error 50 --de
 @reported()
 def plan(
     schema: SchemaOption,
+    asked: Typed[PlannedTabulate],
     by: ByOption = None,
     workload: WorkloadOption = None,
-    values: ValuesOption = None,
     columns: ColumnsOption = None,
-    epsilon: PlannedEpsilonOption = None,
-    delta: DeltaOfPlanOption = 0.0,
-    error: Annotated[
-        float | None,
-        typer.Option(
-            "--error",
-            metavar="ROWS",
-            help="Instead of --epsilon: the largest error to expect, and the least epsilon for it.",
-            rich_help_panel=ASKED,
-        ),
-    ] = None,
     max_rows: AssumedRowsPerPersonOption = 1,
     relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
-    objective: ObjectiveOption = Objective.BALANCED,
     json: JsonOption = False,
     out: OutOption = None,
 ) -> None:
     """Say which errors tables would have; no data are read and nothing is spent."""
-    from winnow import plan as plans
     from winnow.cli.files import refuse_overwriting
     from winnow.cli.printing import show_json
     from winnow.core.saving import check_target, save
+    from winnow.read.about import table as about_table
 
     if out is not None:
         check_target(out)
         refuse_overwriting([schema], "--out", out)
-    declared, asked, summed = _asked(schema, columns, by, workload, values)
-    planned = plans.tabulate(
-        declared, asked, epsilon=epsilon, delta=delta, error=error, values=summed,
-        objective=str(objective), rows_per_person=max_rows, relation=relation,
-    )  # fmt: skip
+    declared, tables = _tables(schema, columns, by, workload, asked.values)
+    public = about_table(declared, relation=relation, max_rows=max_rows)
+    planned = asked(by=tables).plan(public)
     document = planned.to_dict()
     if json:
         show_json(document)
     else:
         _show_plan(planned)
     if out is not None:
-        parts = ("rows", "strategies", "scope")
-        about = {name: value for name, value in document.items() if name not in parts}
+        names = ("epsilon", "delta", "relation", "rows_per_person", "total", "strategy")
+        about = {name: document[name] for name in names}
         save(out, document, [{**row, **about} for row in document["rows"]])
 
 
@@ -370,11 +316,12 @@ def _show_plan(planned: TabulatePlan) -> None:
     from rich.text import Text
 
     from winnow.cli.printing import console, grid, pairs
+    from winnow.tables.expected import SCOPE
 
     lines = pairs()
     lines.add_row("asked", Text(
-        f"epsilon {planned.epsilon:.6g}, delta {planned.delta:.6g}, "
-        f"{Relation(planned.relation).sentence}, the number of rows is {planned.total}"
+        f"epsilon {planned.epsilon:.6g}, delta {float(planned.asked.delta):.6g}, "
+        f"{planned.relation.sentence}, the number of rows is {planned.expected.total}"
     ))  # fmt: skip
     lines.add_row("taken", Text(planned.strategy))
     show = console()
@@ -394,7 +341,7 @@ def _show_plan(planned: TabulatePlan) -> None:
         grid(heads, (
             (f"{each.strategy}, {each.noise}" if each.strategy == "plain noise" else each.strategy,
              f"{each.tables:,}", f"{each.largest:,.3g}", f"{each.mean:,.3g}")
-            for each in planned.strategies
+            for each in planned.compared
         ))
     )  # fmt: skip
-    show.print(planned.scope, style="dim")
+    show.print(SCOPE, style="dim")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -9,21 +10,20 @@ from typing import Any
 import numpy as np
 
 from winnow.core.checks import Real
-from winnow.core.plan import plan_of
-from winnow.core.relation import Relation
-from winnow.core.released import Released
+from winnow.core.plan import Plan, plan_of
 from winnow.core.schema import Schema
 from winnow.errors import ParameterError
-from winnow.privacy import Budget
-from winnow.read.counts import SealedCounts
-from winnow.tables.estimates import layer_of
+from winnow.select.about import AboutScores
+from winnow.tables.choice import PLAIN
+from winnow.tables.errors import Spread, predicted
+from winnow.tables.estimates import layer_of, noise_variance
+from winnow.tables.expected import StrategyRow, TableRow, TablesExpected
 from winnow.tables.measured import NoisyForm, TableForm
 from winnow.tables.mechanism import MeasureTables
 from winnow.tables.parts import TablePart
 from winnow.tables.result import ReleasedTables
 from winnow.tables.strategy import Geometry
 from winnow.tables.trees import flat
-from winnow.topk.beside import cut_beside, run_beside
 from winnow.topk.mechanisms.noisy_counts import NoisyCounts
 from winnow.topk.mechanisms.unknown_domain import StabilityThreshold
 
@@ -32,43 +32,46 @@ KEY = "item"
 """The name of the column of keys."""
 
 
-def tabulate_keys(
-    counts: SealedCounts,
-    *,
-    epsilon: Real,
-    delta: Real = 0.0,
-    relation: str | Relation | None = None,
-    with_cut: Real = 0.0,
-    budget: Budget | None = None,
-    seed: int | None = None,
-) -> Released[ReleasedTables]:
+def keys_plan(public: AboutScores, epsilon: Real, delta: Real) -> Plan[Any, ReleasedTables]:
     """The count of every key with discrete Laplace noise, as a table of one column.
 
     Where the keys come from the data, those whose noisy count reaches the stability threshold
     are released, which costs the delta; that a key passed is a reason to expect its noise to be
     positive, so counts near the threshold are too high in the mean.
     """
-    most = counts.max_items
-    if most is None:
+    if public.max_items is None:
         raise ParameterError(
             "the noise needs a bound on the items of one person; count with max_items="
         )
-    if relation is not None and Relation.parse(relation) is not counts.utility.relation:
+    if public.private:
+        private = StabilityThreshold(epsilon, delta, MOST_KEYS, public.max_items, with_counts=True)
+        return _tabulated(private, public)
+    if public.candidates is None:
         raise ParameterError(
-            f"these counts are under {counts.utility.relation}; count under the relation that is "
-            "asked for"
+            "the items are public, and nobody said how many there are; give "
+            "wn.plan.counts(candidates=, max_items=)"
         )
-    beside = cut_beside(with_cut, epsilon, counts.people)
-    own = epsilon if beside is None else beside.rest
-    paid: dict[str, Any] = {"budget": budget, "seed": seed}
-    if counts.domain_known:
-        scores = counts.to_scores()
-        public = NoisyCounts(own, scores.size, most, with_counts=True)
-        pairs = run_beside(beside, plan_of(public, counts.relation), scores, **paid)
-        return pairs.map(partial(_as_table, scale=public.scale(counts.utility)))
-    private = StabilityThreshold(own, delta, MOST_KEYS, most, with_counts=True)
-    pairs = run_beside(beside, plan_of(private, counts.relation), counts, **paid)
-    return pairs.map(partial(_as_table, scale=private.scale(counts.utility)))
+    noisy = NoisyCounts(epsilon, public.candidates, public.max_items, with_counts=True)
+    return _tabulated(noisy, public)
+
+
+def _tabulated(mechanism: Any, public: AboutScores) -> Plan[Any, ReleasedTables]:
+    made = partial(_as_table, scale=mechanism.scale(public.utility))
+    return plan_of(mechanism, public.relation).map(made)
+
+
+def keys_expected(plan: Plan[Any, ReleasedTables], public: AboutScores) -> TablesExpected:
+    """What to expect of a table of keys; how many keys there are may be private."""
+    mechanism: Any = plan.mechanism
+    total = "not released"
+    if public.candidates is None:
+        return TablesExpected(f"{mechanism.title} threshold", total, (), ())
+    variance = noise_variance(mechanism.scale(public.utility), "laplace")
+    noise = Spread(np.array([math.sqrt(variance)]), public.candidates)
+    errors = predicted([noise], "laplace")
+    row = TableRow(KEY, public.candidates, errors.rms, errors.mean, errors.largest, errors.largest)
+    taken = StrategyRow(PLAIN, "laplace", 1, errors.largest, errors.mean)
+    return TablesExpected(f"{PLAIN}, laplace", total, (row,), (taken,))
 
 
 def _as_table(pairs: list[Any], scale: Fraction) -> ReleasedTables:

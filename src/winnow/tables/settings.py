@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from winnow.core.checks import Real, count, delta_range, exact, one_of, positive_float, public_rows
+from winnow.core.checks import Real, count, delta_range, exact, one_of, positive_float
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.privacy import Guarantee, guarantee_of
@@ -33,9 +33,7 @@ class TableRequest:
     relation: Relation = Relation.SUBSTITUTION
     rows_per_person: int = 1
     public_rows: int | None = None
-    """The number of rows where the relation makes it public."""
-    rows: int | None = None
-    """A public number of rows that the user names."""
+    """The number of rows, where the relation makes it public or a user states one."""
     accountant: str = "best"
     memory: str | int = "4GB"
     joint: bool = True
@@ -83,7 +81,7 @@ def tables_settings(request: TableRequest) -> TablesSettings:
     count(rows_per_person=request.rows_per_person)
     parts = parts_of(request.schema, request.by, request.memory)
     values = value_columns(request.schema, request.values)
-    total = public_rows(request.rows, request.public_rows)
+    total = request.public_rows
     epsilon, delta = exact("epsilon", request.epsilon), exact("delta", request.delta)
     setting = TableSetting(
         relation=request.relation,

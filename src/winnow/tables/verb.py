@@ -2,43 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
-from winnow.core.checks import Real
-from winnow.core.key import Key
-from winnow.core.plan import Plan
-from winnow.core.relation import Relation
+from winnow.core.options import takes
 from winnow.core.released import Released
-from winnow.errors import ParameterError
-from winnow.foreign import guarded
-from winnow.privacy import Budget
-from winnow.privacy.sizing import sizing_accountant
 from winnow.read.counts import SealedCounts
 from winnow.read.crossing import SealedTable, sealed_table
-from winnow.tables.estimates import layer_of
-from winnow.tables.keys import tabulate_keys
+from winnow.tables.request import Tabulate
 from winnow.tables.result import ReleasedTables
-from winnow.tables.settings import TableRequest, TablesSettings, tables_settings
-from winnow.topk.beside import cut_beside, run_beside
 
 
-@guarded
-def tabulate(
-    table: SealedTable | SealedCounts,
-    by: Any = None,
-    *,
-    epsilon: Real,
-    delta: Real = 0.0,
-    values: Sequence[str] = (),
-    objective: str = "balanced",
-    relation: str | Relation | None = None,
-    rows: int | None = None,
-    with_cut: Real = 0.0,
-    budget: Budget | None = None,
-    memory: str | int = "4GB",
-    seed: int | None = None,
-) -> Released[ReleasedTables]:
+@takes(Tabulate)
+def tabulate(table: SealedTable | SealedCounts, asked: Tabulate) -> Released[ReleasedTables]:
     """Release tables of counts with noise, consistent with each other, with standard errors.
 
     ``table`` is what ``wn.read_table`` made. ``by`` is a list of columns, for one table; a list
@@ -54,9 +27,10 @@ def tabulate(
     ``values`` names columns of numbers whose sums and means are released for every cell, too:
     codes, numbers, or the middles of bins, within the bounds that the schema declares.
 
-    ``relation`` is the table's unless given. Under substitution, with one row per person, the
-    number of rows is public; otherwise it is measured with the tables, unless a public number
-    of ``rows`` is given, which the tables are then made to add up to.
+    The neighbour relation is the table's. Under substitution, with one row per person, the number
+    of rows is public; otherwise it is measured with the tables, unless a public number was stated
+    where the table was read (``wn.read_table(..., rows=)``, or ``table.stating(rows)``), which the
+    tables are then made to add up to. ``run`` is ``wn.Run(memory=, pad_to=)``.
 
     ``with_cut`` (0.05, say) is a share of epsilon for an estimate of what a bound on the rows of a
     person left out: ``released.cut`` says how many people had more, and how many rows of theirs
@@ -65,55 +39,15 @@ def tabulate(
     Instead of a table, ``wn.counts(...)`` gives a group-by count without a schema: the number of
     people with each item of a public list, or, with a delta, of the items in the data whose
     noisy count reaches a threshold (see ``StabilityThreshold``).
+
+    ``wn.plan.tabulate`` says the errors beforehand, and gives the plan that this runs.
     """
-    if isinstance(table, SealedCounts):
-        if by is not None or values or rows is not None:
-            raise ParameterError(
-                "counts are a table by themselves; leave out by=, values= and rows="
-            )
-        return tabulate_keys(
-            table, epsilon=epsilon, delta=delta, relation=relation, with_cut=with_cut,
-            budget=budget, seed=seed,
-        )  # fmt: skip
-    table = sealed_table(table, relation)
-    beside = cut_beside(with_cut, epsilon, table.people)
-    planned = tables_settings(
-        TableRequest(
-            schema=table.schema,
-            by=by,
-            epsilon=epsilon if beside is None else beside.rest,
-            delta=delta,
-            values=tuple(values) if not isinstance(values, str) else values,
-            objective=objective,
-            relation=table.relation,
-            rows_per_person=table.rows_per_person,
-            public_rows=table.n,
-            rows=rows,
-            accountant="best" if budget is None else sizing_accountant(budget, delta),
-            memory=memory,
-        )
-    )
-    plan = tables_plan(planned, table.relation)
-    return run_beside(beside, plan, table, budget=budget, seed=seed)
+    return tabulated(table, asked)
 
 
-def tables_plan(planned: TablesSettings, relation: Relation) -> Plan[SealedTable, ReleasedTables]:
-    """The release of tables by the strategy that was chosen."""
-    mechanism, geometry = planned.strategy.mechanism, planned.strategy.geometry
-
-    def tables(table: SealedTable, key: Key) -> ReleasedTables:
-        numbers = mechanism.drawn(table, key)
-        layers = [layer_of(geometry, mechanism, numbers, total=planned.total)]
-        layers += [
-            layer_of(geometry, mechanism, numbers, values=i) for i in range(len(planned.values))
-        ]
-        return ReleasedTables(planned.parts, tuple(layers), mechanism.law, planned.values)
-
-    return Plan(
-        mechanism=mechanism,
-        relation=relation,
-        guarantee=planned.guarantee,
-        draw=tables,
-        check=mechanism.check,
-        reason=planned.reason,
-    )
+def tabulated(table: SealedTable | SealedCounts, asked: Tabulate) -> Released[ReleasedTables]:
+    """Plan what is asked of a table or of counts, and run it."""
+    padding = asked.running.padding()
+    sealed = table if isinstance(table, SealedCounts) else sealed_table(table)
+    plan = asked.plan(sealed)
+    return plan.run(sealed, budget=asked.budget, seed=asked.seed, padding=padding)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from winnow.core.checks import Real, exact, positive
+from winnow.core.checks import Real, exact
+from winnow.core.padding import Padding
 from winnow.core.plan import Plan, Private
 from winnow.core.released import Released
-from winnow.core.sealed import Sealed
 from winnow.errors import ParameterError
 from winnow.privacy import Budget
-from winnow.read.people import BoundedPeople, People
+from winnow.read.people import BoundedPeople, PersonBound
 from winnow.topk.crossing import people_now
 from winnow.topk.mechanisms.cut_away import MeasureCut, WithCut
 
@@ -20,59 +20,64 @@ T = TypeVar("T")
 D = TypeVar("D", bound=Private)
 
 
-@dataclass(frozen=True)
-class Beside:
-    """What is estimated beside a release, with its part of epsilon."""
-
-    mechanism: MeasureCut
-    rest: Fraction
-    """What the release itself gets."""
-    people: Sealed[People]
-
-
 def rest_of(with_cut: Real, epsilon: Real) -> Fraction | None:
     """What a release gets of epsilon beside an estimate; None: no estimate is asked for."""
-    positive(epsilon=epsilon)
     share = exact("with_cut", with_cut)
-    if share == 0:
-        return None
-    if not 0 < share < 1:
-        raise ParameterError(
-            f"with_cut={with_cut} is no share of epsilon; give 0 for no estimate of what the bound "
-            "left out, or a small share such as 0.05"
-        )
-    return (1 - share) * exact("epsilon", epsilon)
+    return (1 - share) * exact("epsilon", epsilon) if share else None
 
 
-def cut_beside(with_cut: Real, epsilon: Real, bounded: BoundedPeople | None) -> Beside | None:
-    """The estimate that ``with_cut`` asks for, a share of epsilon; None: none is asked for."""
+def cut_of(
+    with_cut: Real, epsilon: Real, bound: PersonBound | None
+) -> tuple[MeasureCut | None, Real]:
+    """The estimate that ``with_cut`` asks for, and what of epsilon the release itself gets."""
     rest = rest_of(with_cut, epsilon)
     if rest is None:
-        return None
-    if bounded is None:
-        raise ParameterError(
-            "with_cut= estimates what a bound on the rows or items of a person left out, and here "
-            "is none: read with person= and max_rows=, or count with person= and "
-            "max_items="
-        )
-    return Beside(MeasureCut(exact("epsilon", epsilon) - rest, bounded.bound), rest, bounded.people)
+        return None, epsilon
+    if bound is None:
+        raise ParameterError(_NO_BOUND)
+    return MeasureCut(exact("epsilon", epsilon) - rest, bound), rest
+
+
+def charged_with(cut: MeasureCut | None, plan: Plan[D, T]) -> Plan[D, T]:
+    """A plan whose charge is that of both; ``run_beside`` runs the two."""
+    if cut is None:
+        return plan
+    both = WithCut(plan.mechanism, cut)
+    itself: Any = plan
+    charged: Plan[D, T] = replace(
+        itself,
+        mechanism=both,
+        guarantee=both.guarantee(plan.guarantee),
+        title=f"{plan.name}; {both.name}",
+    )
+    return charged
 
 
 def run_beside(
-    beside: Beside | None,
+    cut: MeasureCut,
     plan: Plan[D, T],
     data: D,
+    people: BoundedPeople | None,
     *,
     budget: Budget | None,
     seed: int | None,
+    padding: Padding | None = None,
 ) -> Released[T]:
-    """Run a plan, together with the estimate where there is one: one charge for both.
+    """Run a plan together with the estimate: one charge for both.
 
     People are counted before the charge, so that a source that is gone costs nothing.
     """
-    if beside is None:
-        return plan.run(data, budget=budget, seed=seed)
-    both = WithCut(plan.mechanism, beside.mechanism).plan(plan, people_now(beside.people))
-    released = both.run(data, budget=budget, seed=seed)
-    value, cut = released.value
-    return replace(released.map(lambda _: value), cut=cut)
+    if people is None:
+        raise ParameterError(_NO_BOUND)
+    if people.bound != cut.bound:
+        raise ParameterError("the plan is for another bound on a person; plan again for these")
+    both = WithCut(plan.mechanism, cut).plan(plan, people_now(people.people))
+    released = both.run(data, budget=budget, seed=seed, padding=padding)
+    value, found = released.value
+    return replace(released.map(lambda _: value), cut=found)
+
+
+_NO_BOUND = (
+    "with_cut= estimates what a bound on the rows or items of a person left out, and here is none: "
+    "read with person= and max_rows=, or count with person= and max_items="
+)

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from winnow.core.checks import Real, exact, kept
+from winnow.core.checks import Real, kept
 from winnow.core.notebook import Card, InNotebook, lines_card, ruled
 from winnow.core.options import AUTO, takes
 from winnow.core.padding import Padding
@@ -22,9 +22,9 @@ from winnow.read.counts import SealedCounts
 from winnow.select.about import About, AboutClasses, AboutScores, about
 from winnow.select.crossing import FromClasses
 from winnow.select.methods import PickMethod, Sizes
-from winnow.topk.beside import Beside, rest_of, run_beside
+from winnow.topk.beside import charged_with, cut_of, run_beside
 from winnow.topk.classes import chosen_for_classes
-from winnow.topk.mechanisms.cut_away import MeasureCut, WithCut
+from winnow.topk.mechanisms.cut_away import MeasureCut
 from winnow.topk.methods import TOP_K_METHODS
 from winnow.topk.plan.simulation import TopKSimulation, Wishes, best_gamma, simulated
 from winnow.topk.plan.stated import MISS, TopKStated, stated
@@ -226,18 +226,10 @@ def _run(
     sealed = plan.ready(data)
     if plan.cut is None:
         return Plan.run(plan, sealed, budget=budget, seed=seed, padding=padding)
-    if not isinstance(data, SealedCounts) or data.people is None:
-        raise ParameterError(_NO_BOUND)
-    if data.people.bound != plan.cut.bound:
-        raise ParameterError("the plan is for another bound on a person; plan again for these")
-    beside = Beside(plan.cut, exact("epsilon", plan.sizes.epsilon), data.people.people)
-    return run_beside(beside, plan.release, sealed, budget=budget, seed=seed)
-
-
-_NO_BOUND = (
-    "with_cut= estimates what a bound on the rows or items of a person left out, and here is none: "
-    "read with person= and max_rows=, or count with person= and max_items="
-)
+    people = data.people if isinstance(data, SealedCounts) else None
+    return run_beside(
+        plan.cut, plan.release, sealed, people, budget=budget, seed=seed, padding=padding
+    )
 
 
 def planned(asked: TopK, given: Any) -> TopKPlan:
@@ -277,22 +269,18 @@ def _planned(
         return _from_classes(asked, public, sizes)
     if public.candidates is not None and k > public.candidates:
         raise ParameterError(f"k={k} exceeds {public.candidates} candidates; lower k")
-    cut, rest = None, rest_of(with_cut, epsilon)
-    if rest is not None:
-        if public.bound is None:
-            raise ParameterError(_NO_BOUND)
-        cut = MeasureCut(exact("epsilon", epsilon) - rest, public.bound)
-        sizes = replace(sizes, epsilon=rest)
+    cut, rest = cut_of(with_cut, epsilon, public.bound)
+    sizes = replace(sizes, epsilon=rest)
     choice = choose(method, public, sizes, ordered)
     plan = choice.plan(public.relation)
-    both = None if cut is None else WithCut(plan.mechanism, cut)
+    charged = charged_with(cut, plan)
     return TopKPlan(
-        mechanism=plan.mechanism if both is None else both,
+        mechanism=charged.mechanism,
         relation=plan.relation,
-        guarantee=plan.guarantee if both is None else both.guarantee(plan.guarantee),
+        guarantee=charged.guarantee,
         draw=plan.draw,
         check=plan.check,
-        title="" if both is None else f"{plan.name}; {both.name}",
+        title=charged.title,
         reason=plan.reason,
         about=public,
         asked=asked,
