@@ -171,6 +171,8 @@ def test_a_file_of_that_name_is_a_file(folder: Path) -> None:
 def test_what_cannot_be_read_is_refused_and_no_address_is_shown(
     source: str, says: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if source.startswith("env:AWAY"):
+        pytest.importorskip("psycopg")
     monkeypatch.setenv("WRONG", f"mysql://ann:{PASSWORD}@h/d")
     monkeypatch.setenv("AWAY", f"postgresql://ann:{PASSWORD}@127.0.0.1:1/none")
     done = invoke(["select", source, "--epsilon", 1, "--log-json"])
