@@ -124,22 +124,51 @@ def broken_at(point: str) -> retrying.Step:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_retry_of_every_command_pays_once_and_is_the_same_release(
-    name: str, folder: Path
+    name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     line, dataset = COMMANDS[name]
-    before = retrying.step.set(broken_at(KEPT))
+    unseen: list[retrying.KeptRequest] = []
+    write = retrying.RequestRecord.write
+
+    def lost(record: retrying.RequestRecord, kept: retrying.KeptRequest) -> None:
+        if not kept.done:
+            return write(record, kept)
+        unseen.append(kept)
+        raise RuntimeError("the disk is full")
+
+    monkeypatch.setattr(retrying.RequestRecord, "write", lost)
+    files = set(folder.rglob("*"))
     first = invoke([*line, *under("night 1", dataset)])
-    retrying.step.reset(before)
-    assert first.exit_code == 1 and first.stdout
+    monkeypatch.setattr(retrying.RequestRecord, "write", write)
+    assert first.exit_code == 1 and first.stdout == ""  # what is not kept is not seen
+    assert {file.suffix for file in set(folder.rglob("*")) - files} <= {"", ".requests", ".sealed"}
     assert not kept("night 1").done and kept("night 1").secret
     drawn_again = invoke([*line, *under("night 1", dataset)])
     assert drawn_again.exit_code == 0, drawn_again.stderr
-    assert drawn_again.stdout == first.stdout
+    assert drawn_again.stdout == unseen[0].printed
     assert kept("night 1").done and not kept("night 1").secret
+    assert kept("night 1").files == unseen[0].files
     shown_again = invoke([*line, *under("night 1", dataset)])
-    assert shown_again.exit_code == 0 and shown_again.stdout == first.stdout
+    assert shown_again.exit_code == 0 and shown_again.stdout == unseen[0].printed
     assert "nothing is charged again" in shown_again.stderr
     assert charges(dataset) == 1
+
+
+def test_one_process_has_a_request_at_a_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retrying, "PATIENCE", 0.05)
+    second: list[Any] = []
+
+    def meanwhile(name: str) -> None:
+        if name == "before the charge" and not second:
+            second.append(None)
+            second[0] = invoke([*SELECT, *under("night 1")])
+
+    before = retrying.step.set(meanwhile)
+    first = invoke([*SELECT, *under("night 1")])
+    retrying.step.reset(before)
+    assert first.exit_code == 0 and charges() == 1
+    assert second[0].exit_code == 3 and "running this request" in second[0].stderr
+    assert second[0].stdout == ""
 
 
 KILL = """

@@ -4,19 +4,19 @@
    a folder beside the ledger.
 2. The release is charged under the request key; the charge carries the mark of the secret key.
 3. It is drawn from that key, and so is the salt that bounds what is kept of a person.
-4. What it printed and wrote is written down, and the secret key is forgotten. Then it is shown.
+4. What it is to print and to write is written down, and the secret key is forgotten. Only then
+   anything is printed, and only then files are written.
 
 Run again after 4, what was kept is shown and written again; nothing is drawn. Killed before that,
 it is drawn again from the secret key, if the data are the same.
 
-Why one charge is enough. What is released is a function of the request, the data, the version of
-what computes it, and the secret key. A second draw is made only where all four are what they were
-before: then it is the same release, and whatever anybody saw of earlier attempts (their output,
-when they ended, that they ended) follows from one draw of the mechanism, which the charge covers.
-Where one of them differs the draw is refused, not made with other noise: a release on other data
-from the same key would subtract noise, and one from a fresh key would be a second draw for one
-charge, of which those that somebody liked would have been kept. The ledger holds to it too: it
-grants a charge again only for the key whose mark it carries.
+Why one charge is enough. Nothing of a draw is seen before it is kept, and what was kept is shown
+for good: of all draws under one key at most one is ever seen, whatever happened to the data, the
+files or the program in between. One process has a request at a time, so no other draw can be on
+its way. As a second wall a draw is made again only where the request, the data and the version of
+what computes it are what they were: then it is the same release anyway. Where one of them differs
+it is refused. The ledger holds to it, too: it grants a charge again only for the key whose mark it
+carries.
 
 The data are the same if all files that the command names have the same bytes. A database has
 none, so from there a release that was not kept is not drawn again.
@@ -31,7 +31,7 @@ import platform
 import sys
 from base64 import b64decode, b64encode
 from collections.abc import Callable
-from contextlib import redirect_stdout
+from contextlib import AbstractContextManager, redirect_stdout
 from contextvars import ContextVar, copy_context
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -57,6 +57,8 @@ if TYPE_CHECKING:
 _FOUND_BY = frozenset({"ledger", "ledger_key", "analyst", "request_key"})
 """What finds the record of a request, and need not be compared."""
 
+PATIENCE = 60.0
+"""So many seconds a request waits for another process that has the same one."""
 Step = Callable[[str], None]
 step: ContextVar[Step] = ContextVar("step", default=lambda _: None)
 """Called between the steps of a request, for tests that end the process there."""
@@ -96,6 +98,15 @@ class RequestRecord:
         """A keyed mark of plain data: without the ledger's key it says nothing about them."""
         return self._vault.mark(use, json.dumps(content, sort_keys=True, default=str).encode())
 
+    def alone(self) -> AbstractContextManager[None]:
+        """While it lasts, no other process has this request."""
+        from winnow.privacy.ledger.locks import exclusive
+
+        with self._refusing("written"):
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+        lock = self._folder / f"{self._name}.lock"
+        return exclusive(lock, PATIENCE, "running this request")
+
     def read(self) -> KeptRequest | None:
         """What was written down; None: nothing."""
         with self._refusing("read"):
@@ -130,11 +141,19 @@ class RequestRecord:
 
 def once(command: Callable[..., None], given: dict[str, Any]) -> None:
     """Run a command that releases something under a request key."""
-    from winnow.core.tape import WrittenKey
-
     ledger = _ledger(given)
     analyst, key = given["analyst"], given["request_key"]
     record = RequestRecord(ledger, analyst, key)
+    with record.alone():
+        _once(command, given, ledger, record)
+
+
+def _once(
+    command: Callable[..., None], given: dict[str, Any], ledger: Ledger, record: RequestRecord
+) -> None:
+    from winnow.core.tape import WrittenKey
+
+    analyst, key = given["analyst"], given["request_key"]
     asked = KeptRequest(
         options=_marks(record, given),
         data=_mark_of_data(record, given),
@@ -176,24 +195,20 @@ def _run(
 
     printed, files = StringIO(), dict[str, bytes]()
     drawn = WrittenKey(bytes.fromhex(kept.secret))
-    done = False
     try:
         with redirect_stdout(printed):
             copy_context().run(_drawing, drawn, files, lambda: command(**given))
-        done = True
     finally:
-        try:
-            if ledger.requested(given["request_key"], given["analyst"]) is None:
-                record.forget()
-            elif done:
-                step.get()("before the result is kept")
-                whole = tuple((name, b64encode(data).decode()) for name, data in files.items())
-                text = printed.getvalue()
-                record.write(replace(kept, secret="", done=True, printed=text, files=whole))
-                step.get()("after the result is kept")
-        finally:  # what is paid for is shown, even if it could not be kept
-            typer.echo(printed.getvalue(), nl=False)
-            sys.stdout.flush()
+        charged = ledger.requested(given["request_key"], given["analyst"]) is not None
+        if not charged:
+            record.forget()
+    whole = tuple((name, b64encode(data).decode()) for name, data in files.items())
+    done = replace(kept, secret="", done=True, printed=printed.getvalue(), files=whole)
+    if charged:
+        step.get()("before the result is kept")
+        record.write(done)
+        step.get()("after the result is kept")
+    _show(done)
 
 
 def _drawing(key: WrittenKey, files: dict[str, bytes], work: Callable[[], None]) -> None:
@@ -249,7 +264,7 @@ def _mark_of_data(record: RequestRecord, given: dict[str, Any]) -> str:
     options = options_of_command.get()
     digests: list[tuple[str, str, str]] = []
     for name, value in given.items():
-        if name in OUTPUTS | _FOUND_BY or not isinstance(value, str | Path):
+        if name in OUTPUTS | _FOUND_BY | {"dataset"} or not isinstance(value, str | Path):
             continue
         files = [each for file in named_by(str(value)) for each in _below(file)]
         if not files and name not in options:  # data that are not in files
@@ -315,10 +330,16 @@ def _check_drawn_again(before: KeptRequest, asked: KeptRequest, key: str) -> Non
 def _show_again(kept: KeptRequest, key: str) -> None:
     """What was released under the key, printed and written as it was."""
     from winnow.core.logs import tell
-    from winnow.core.saving import write_whole
 
     report(f"note: the request {shown(key)} was released at {kept.began}; nothing is charged again")
     tell("shown again", lambda: {"request_key": key, "released": kept.began})
+    _show(kept)
+
+
+def _show(kept: KeptRequest) -> None:
+    """Print and write what a release printed and wrote."""
+    from winnow.core.saving import write_whole
+
     typer.echo(kept.printed, nl=False)
     sys.stdout.flush()
     for name, content in kept.files:

@@ -20,7 +20,7 @@ from winnow.foreign import instead, reason
 Rows = Sequence[Mapping[str, Any]]
 
 kept_files: ContextVar[dict[str, bytes] | None] = ContextVar("kept_files", default=None)
-"""Where somebody keeps what is written, to write it again: the content of each file."""
+"""Where the content of files waits for somebody who keeps it first and writes it then."""
 
 FORMATS = (".csv", ".json", ".parquet")
 
@@ -97,10 +97,11 @@ def write_whole(path: Path, data: bytes) -> None:
     ):
         if (record := record_at(path)) is not None:
             raise SavingError(f"the file {path} is {record}, and stays; choose another file")
+        kept = kept_files.get()
+        if kept is not None:
+            kept[str(path)] = data
+            return
         replace(path, data)
-    kept = kept_files.get()
-    if kept is not None:
-        kept[str(path)] = data
     tell("written", lambda: {"file": str(path)})
 
 
