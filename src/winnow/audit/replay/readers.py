@@ -274,7 +274,8 @@ def _in_memory() -> Iterator[Replay]:
         return seal_query([float(len(people)), 1.0], sensitivity=1)
 
     def labelled(people: People, place: ReplayPlace) -> Any:
-        return seal_examples([[1] * len(people)], [1] * len(people))
+        found = seal_examples([[1] * len(people)], [1] * len(people))
+        return {"shown": repr(found), "learners": found.predictions.size}
 
     def program(people: People, place: ReplayPlace) -> Any:
         return lp_problem(np.ones((len(people), 2)), np.ones(len(people)), [1.0, 1.0], opt=1.0)
