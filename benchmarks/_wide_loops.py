@@ -20,10 +20,10 @@ from winnow.core.workloads.marginal import MarginalPart
 from winnow.fit.tables import Estimator, NoisyTable
 from winnow.privacy import zcdp_rho
 from winnow.read.crossing import true_counts
-from winnow.wide.kernels.elimination import within
-from winnow.wide.request import WideRequest
-from winnow.wide.rules import model_cells, pair_noise
-from winnow.wide.settings import WideSettings, wide_settings
+from winnow.release.graphical.kernels.elimination import within
+from winnow.release.graphical.request import WideRequest
+from winnow.release.graphical.rules import model_cells, pair_noise
+from winnow.release.graphical.settings import WideSettings, wide_settings
 
 Columns = tuple[int, ...]
 Model = Callable[[Columns], np.ndarray]

@@ -38,8 +38,8 @@ from winnow.core.tape import Tape
 from winnow.inner_product.problem import InnerProductGrid, InnerProductProblem
 from winnow.inner_product.vectors import SealedQuery
 from winnow.privacy import BoundedRange, Repeat
-from winnow.release.crossing.lazy_selection import LazyExponential, LazySelector
-from winnow.release.kernels.distribution import Distribution
+from winnow.release.rounds.crossing.lazy_selection import LazyExponential, LazySelector
+from winnow.release.rounds.kernels.distribution import Distribution
 
 CELLS = 3000
 SCHEMA = wn.Schema.parse({"x": CELLS})

@@ -40,8 +40,8 @@ from winnow.core.run import single_run
 from winnow.core.tape import Tape
 from winnow.privacy import calibrate_rounds, paper_round_epsilon
 from winnow.read.crossing import true_counts
-from winnow.release.crossing.lazy_selection import LazyExponential, LazySelector
-from winnow.release.kernels.distribution import Distribution
+from winnow.release.rounds.crossing.lazy_selection import LazyExponential, LazySelector
+from winnow.release.rounds.kernels.distribution import Distribution
 
 ADULT = {
     "24k": ("workclass", "education-num", "marital-status", "relationship", "sex", "income>50K"),

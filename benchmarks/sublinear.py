@@ -20,7 +20,7 @@ import pandas as pd
 
 import winnow as wn
 from _common import arguments, report, save
-from winnow.wide import rounds as wide_rounds
+from winnow.release.graphical import rounds as wide_rounds
 
 CODES, ROWS, ROUNDS = 4, 10_000, 6
 FIXED = 25

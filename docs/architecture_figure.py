@@ -18,10 +18,9 @@ BANDS = (
     ("core", "relation, utility, schema, workloads, laws, tape, noise, sealed, released", 0.01),
 )
 CAPABILITIES = (
-    "answers",
-    "itemsets   learn   wide   ask   lp",
-    "release   inner_product",
-    "tables",
+    "itemsets   learn   ask   lp",
+    "release   (tables, matrices, rounds, graphical)",
+    "inner_product",
     "topk",
     "select",
 )

@@ -19,7 +19,7 @@ settings.register_profile(
 settings.load_profile("winnow")
 
 FIRST = (
-    "answers/test_methods.py",
+    "release/test_methods.py",
     "itemsets/test_itemset_miner.py",
     "lp/test_lp.py",
     "plots/test_release_page.py",

@@ -1,12 +1,5 @@
 from winnow import plan as plan
 from winnow._version import __version__ as __version__
-from winnow.answers.methods import MWEM as MWEM
-from winnow.answers.methods import Adaptive as Adaptive
-from winnow.answers.methods import Explicit as Explicit
-from winnow.answers.methods import Graphical as Graphical
-from winnow.answers.methods import Tables as Tables
-from winnow.answers.methods import Toeplitz as Toeplitz
-from winnow.answers.verb import release as release
 from winnow.ask.methods import Independent as Independent
 from winnow.ask.methods import MultiplicativeWeights as MultiplicativeWeights
 from winnow.ask.verb import ask as ask
@@ -91,7 +84,18 @@ from winnow.read.score_source import scores as scores
 from winnow.read.scores import SealedScores as SealedScores
 from winnow.read.scores import seal_scores as seal_scores
 from winnow.read.table import read_table as read_table
+from winnow.release.graphical.synthetic import WideSynthetic as WideSynthetic
+from winnow.release.methods import MWEM as MWEM
+from winnow.release.methods import Adaptive as Adaptive
+from winnow.release.methods import Explicit as Explicit
+from winnow.release.methods import Graphical as Graphical
+from winnow.release.methods import Tables as Tables
+from winnow.release.methods import Toeplitz as Toeplitz
 from winnow.release.synthetic import SyntheticDistribution as SyntheticDistribution
+from winnow.release.tables.result import ReleasedTable as ReleasedTable
+from winnow.release.tables.result import ReleasedTables as ReleasedTables
+from winnow.release.tables.verb import tabulate as tabulate
+from winnow.release.verb import release as release
 from winnow.select.methods import Choosing as Choosing
 from winnow.select.methods import DistanceToInstability as DistanceToInstability
 from winnow.select.methods import Exponential as Exponential
@@ -106,9 +110,6 @@ from winnow.select.verb import open_selection as open_selection
 from winnow.select.verb import select as select
 from winnow.serve.client import connect as connect
 from winnow.session import Session as Session
-from winnow.tables.result import ReleasedTable as ReleasedTable
-from winnow.tables.result import ReleasedTables as ReleasedTables
-from winnow.tables.verb import tabulate as tabulate
 from winnow.topk.methods import Canonical as Canonical
 from winnow.topk.methods import CanonicalAdaptive as CanonicalAdaptive
 from winnow.topk.methods import Gamma as Gamma
@@ -122,4 +123,3 @@ from winnow.topk.methods import PeelGumbel as PeelGumbel
 from winnow.topk.methods import PeelPermuteAndFlip as PeelPermuteAndFlip
 from winnow.topk.methods import Stability as Stability
 from winnow.topk.verb import top_k as top_k
-from winnow.wide.synthetic import WideSynthetic as WideSynthetic

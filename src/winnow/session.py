@@ -9,8 +9,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from winnow.answers.request import Release
-from winnow.answers.verb import released as released_answers
 from winnow.ask.opening import Opened
 from winnow.ask.request import Ask
 from winnow.core.checks import Real
@@ -34,15 +32,17 @@ from winnow.privacy.ledger import Ledger, RecordedBudget
 from winnow.read.baskets import SealedBaskets
 from winnow.read.counts import SealedCounts
 from winnow.read.crossing import SealedTable, column_counts, fingerprint, sealed_table
+from winnow.release.request import Release
 from winnow.release.synthetic import SyntheticDistribution
+from winnow.release.tables.request import Tabulate
+from winnow.release.tables.result import ReleasedTables
+from winnow.release.tables.verb import tabulated
+from winnow.release.verb import released as released_answers
 from winnow.select.about import sealed_counts, sealed_scores
 from winnow.select.crossing import SparseVectorStream
 from winnow.select.request import Above, Select
 from winnow.select.sparse_vector import AboveAnswer
 from winnow.select.verb import compared, open_above, selected
-from winnow.tables.request import Tabulate
-from winnow.tables.result import ReleasedTables
-from winnow.tables.verb import tabulated
 from winnow.topk.request import TopK
 from winnow.topk.verb import most_common
 

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from reference.audited import all_cases
-from winnow.answers import audit as linear
-from winnow.answers.mechanism import MeasureLinear
 from winnow.ask.audit import claims as sessions
 from winnow.ask.audit import independent
 from winnow.audit.twins import enumerated_twins, twins
@@ -17,11 +15,13 @@ from winnow.itemsets.audit.model import broken_on_baskets
 from winnow.learn.audit import additive as learning
 from winnow.learn.audit import balanced, boosted
 from winnow.lp import audit as programs
-from winnow.release.audit import rounds
-from winnow.release.audit import warm_start as started
-from winnow.tables import audit as tables
+from winnow.release.graphical.audit import claims as marginals
+from winnow.release.matrices import audit as linear
+from winnow.release.matrices.mechanism import MeasureLinear
+from winnow.release.rounds.audit import rounds
+from winnow.release.rounds.audit import warm_start as started
+from winnow.release.tables import audit as tables
 from winnow.topk.audit import cut_away
-from winnow.wide.audit import claims as marginals
 
 OTHERS = {
     "release": (rounds.GAUSSIAN, rounds.rounds_enumerated, rounds.rounds_twins),

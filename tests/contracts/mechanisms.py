@@ -27,8 +27,6 @@ from winnow import (
     Utility,
     seal_vectors,
 )
-from winnow.answers.mechanism import MeasureLinear
-from winnow.answers.strategies import MatrixStrategy, QueriesStrategy, ToeplitzStrategy
 from winnow.ask.independent_answers import IndependentAnswers
 from winnow.ask.mechanism import WeightsRounds
 from winnow.ask.questions import Question
@@ -49,17 +47,19 @@ from winnow.lp.mechanisms.constraint import ConstraintPrivateLp
 from winnow.lp.mechanisms.scalar import ScalarPrivateLp
 from winnow.mechanisms import CLASSES, ITEMSETS, TABLE, MechanismRow, row_named
 from winnow.read.people import PersonBound
-from winnow.release.crossing.lazy_selection import LazyExponential
-from winnow.release.crossing.rounds import SelectAndMeasure
-from winnow.release.crossing.run_parts import Task
-from winnow.release.kernels.distribution import uniform_distribution
-from winnow.release.mechanism import MeasureMarginals
+from winnow.release.matrices.mechanism import MeasureLinear
+from winnow.release.matrices.strategies import MatrixStrategy, QueriesStrategy, ToeplitzStrategy
+from winnow.release.rounds.crossing.lazy_selection import LazyExponential
+from winnow.release.rounds.crossing.rounds import SelectAndMeasure
+from winnow.release.rounds.crossing.run_parts import Task
+from winnow.release.rounds.kernels.distribution import uniform_distribution
+from winnow.release.rounds.mechanism import MeasureMarginals
+from winnow.release.tables.measured import NoisyForm, TableForm
+from winnow.release.tables.mechanism import MeasureTables
+from winnow.release.tables.trees import flat
 from winnow.select.crossing import FromClasses, SparseVectorStream
 from winnow.select.methods import OF_SCORES, Sizes
 from winnow.select.ranked import Repeated
-from winnow.tables.measured import NoisyForm, TableForm
-from winnow.tables.mechanism import MeasureTables
-from winnow.tables.trees import flat
 from winnow.topk.mechanisms.cut_away import MeasureCut, WithCut
 from winnow.topk.mechanisms.noisy_counts import WithCounts
 from winnow.topk.methods import OF_LISTS, OF_PRIVATE_LABELS, PrivateLabelsMethod

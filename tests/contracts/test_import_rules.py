@@ -27,15 +27,15 @@ BROKEN = [
     ("foundations", "winnow.privacy.grant", "winnow.read.counts"),
     ("foundations", "winnow.errors", "winnow.core.relation"),
     ("capabilities", "winnow.select.verb", "winnow.topk.verb"),
-    ("capabilities", "winnow.topk.table", "winnow.release.settings"),
+    ("capabilities", "winnow.topk.table", "winnow.release.rounds.settings"),
     ("capabilities", "winnow.learn.verb", "winnow.itemsets.verb"),
     ("capabilities", "winnow.read.baskets", "winnow.itemsets.kernels.mine"),
     ("capabilities", "winnow.lp.verb", "winnow.cli.printing"),
     ("files", "winnow.topk.crossing", "winnow.topk.mechanisms.joint"),
     ("files", "winnow.topk.mechanisms.joint", "winnow.topk.table"),
     ("files", "winnow.select.table", "winnow.select.plan.verb"),
-    ("files", "winnow.answers.settings", "winnow.answers.plan"),
-    ("files", "winnow.answers.plan", "winnow.answers.verb"),
+    ("files", "winnow.release.settings", "winnow.release.plan"),
+    ("files", "winnow.release.plan", "winnow.release.verb"),
     ("files", "winnow.lp.kernels.owned_rows", "winnow.lp.crossing.rows"),
     ("numba", "winnow.learn.bound", "numba"),
     ("numba", "winnow.core.noise", "llvmlite"),
@@ -100,21 +100,22 @@ def test_every_rule_has_something_that_breaks_it() -> None:
 def test_every_capability_is_under_the_rules() -> None:
     layers = " ".join(RULES["capabilities"]["layers"])
     assert [name for name in CAPABILITIES if name not in layers] == []
-    assert sorted(RULES["files"]["containers"]) == CAPABILITIES
+    rooms = [name for name in RULES["files"]["containers"] if name.count(".") == 1]
+    assert sorted(rooms) == CAPABILITIES
 
 
 def test_only_commands_and_audits_look_at_other_capabilities() -> None:
     excepted = {line.split(" -> ")[0] for line in RULES["capabilities"]["ignore_imports"]}
-    drawn = {"winnow.tables.result", "winnow.release.synthetic"}  # they draw themselves
+    drawn = {"winnow.release.tables.result", "winnow.release.synthetic"}  # they draw themselves
     assert excepted == drawn | {
-        f"winnow.*.{name}{rest}" for name in ("cli", "audit") for rest in ("", ".*")
+        f"winnow.**.{name}{rest}" for name in ("cli", "audit") for rest in ("", ".*")
     }
     running = {line.split(" -> ")[0] for line in RULES["running"]["ignore_imports"]}
     assert running == {
         "winnow.core.plan",
         "winnow.select.verb",
         "winnow.ask.opening",
-        "winnow.*.audit",
-        "winnow.*.audit.*",
+        "winnow.**.audit",
+        "winnow.**.audit.*",
         "winnow.experiments.*",
     }

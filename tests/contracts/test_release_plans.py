@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 import winnow as wn
-from winnow.answers.methods import METHODS, ReleaseMethod
-from winnow.answers.plan import ReleasePlan
-from winnow.answers.request import Release
-from winnow.answers.terms import ReleaseTerms
 from winnow.core.relation import Relation
 from winnow.errors import RelationMismatch
 from winnow.privacy import Event
 from winnow.privacy.budget import Budget
+from winnow.release.methods import METHODS, ReleaseMethod
+from winnow.release.plan import ReleasePlan
+from winnow.release.request import Release
+from winnow.release.terms import ReleaseTerms
 
 SCHEMA = {"a": 3, "b": 4}
 ROUNDS = {"adaptive", "mwem", "graphical"}

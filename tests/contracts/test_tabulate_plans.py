@@ -13,9 +13,9 @@ import winnow as wn
 from winnow.core.relation import Relation
 from winnow.errors import RelationMismatch
 from winnow.privacy.budget import Budget
+from winnow.release.tables.plan import TabulatePlan
+from winnow.release.tables.request import PlannedTabulate, Tabulate
 from winnow.serve.orders import Pricing
-from winnow.tables.plan import TabulatePlan
-from winnow.tables.request import PlannedTabulate, Tabulate
 
 SCHEMA = {"a": 3, "b": 4}
 ITEMS = [0, 1, 2, 3]

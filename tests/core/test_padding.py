@@ -149,7 +149,7 @@ def test_an_error_after_the_charge_is_held_back(
     def broken(*_: Any) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(import_module("winnow.release.rounds_plan"), "synthesise", broken)
+    monkeypatch.setattr(import_module("winnow.release.rounds.rounds_plan"), "synthesise", broken)
     with pytest.raises(wn.WinnowError, match="unexpected MemoryError"):
         VERBS["release"](table, pad_to=4)
     assert clock.slept == [4.0]
@@ -188,9 +188,9 @@ def test_progress_would_tell_the_time(table: Any) -> None:
 
 
 def test_predicted_times_grow_with_public_numbers_only(table: Any) -> None:
-    from winnow.release.mwem_request import MwemRequest
-    from winnow.release.rounds_plan import run_seconds
-    from winnow.release.settings import release_settings
+    from winnow.release.rounds.mwem_request import MwemRequest
+    from winnow.release.rounds.rounds_plan import run_seconds
+    from winnow.release.rounds.settings import release_settings
 
     def seconds(**options: Any) -> float:
         asked: dict[str, Any] = {"workload": wn.marginals(ways=1), "schema": table.schema,

@@ -26,11 +26,11 @@ from winnow.privacy import (
     zcdp_cost,
 )
 from winnow.read.crossing import Rows, SealedTable
-from winnow.release.audit.by_rows import GAUSSIAN, LAPLACE, RowsModel, enumerate_by_rows
-from winnow.release.crossing.rounds import SelectAndMeasure
-from winnow.release.crossing.run_parts import RowsChoice, Task
-from winnow.release.mwem_request import MwemRequest
-from winnow.release.settings import release_settings
+from winnow.release.rounds.audit.by_rows import GAUSSIAN, LAPLACE, RowsModel, enumerate_by_rows
+from winnow.release.rounds.crossing.rounds import SelectAndMeasure
+from winnow.release.rounds.crossing.run_parts import RowsChoice, Task
+from winnow.release.rounds.mwem_request import MwemRequest
+from winnow.release.rounds.settings import release_settings
 
 ADD = Relation.ADD_REMOVE
 

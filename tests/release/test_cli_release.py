@@ -26,15 +26,15 @@ from winnow import (
     marginals,
     plan,
 )
-from winnow.answers.methods import MWEM
-from winnow.answers.request import Release
 from winnow.core import run as running
 from winnow.core.measurement import MEASUREMENTS
 from winnow.core.options import options
 from winnow.inner_product.index.building import INDEX_NAMES
 from winnow.privacy.guarantee import CLOSED_ACCOUNTANTS
 from winnow.release.cli.view import workload_files, workload_of
-from winnow.release.mwem import RESULTS, UPDATES
+from winnow.release.methods import MWEM
+from winnow.release.request import Release
+from winnow.release.rounds.mwem import RESULTS, UPDATES
 
 SECRET = "Quetzalcoatl"
 """A value that stands in a bad table and nowhere in its schema."""

@@ -8,8 +8,8 @@ from winnow.core.workloads.bits import BitsPart, pack
 from winnow.core.workloads.conjunction import ConjunctionPart
 from winnow.core.workloads.marginal import MarginalPart
 from winnow.core.workloads.real import GridPart
-from winnow.release.kernels.dense import bit_sums
-from winnow.release.kernels.distribution import uniform_distribution
+from winnow.release.rounds.kernels.dense import bit_sums
+from winnow.release.rounds.kernels.distribution import uniform_distribution
 
 SCHEMA = Schema.parse({"a": 3, "b": 4, "c": 2, "d": 5})
 CELLS = 120

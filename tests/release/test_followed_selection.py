@@ -16,10 +16,10 @@ from winnow import Schema, Sealed, Workload, marginals
 from winnow.core.noisy_top.proposals import TapeWords
 from winnow.core.workloads.bits import BitsPart, pack
 from winnow.errors import InternalError
-from winnow.release.crossing.lazy_selection import LazySelector
-from winnow.release.kernels import clocked_sampler
-from winnow.release.kernels.distribution import Distribution, uniform_distribution
-from winnow.release.kernels.followed_sampler import FollowedSampler
+from winnow.release.rounds.crossing.lazy_selection import LazySelector
+from winnow.release.rounds.kernels import clocked_sampler
+from winnow.release.rounds.kernels.distribution import Distribution, uniform_distribution
+from winnow.release.rounds.kernels.followed_sampler import FollowedSampler
 
 pytestmark = pytest.mark.extras  # they compile loops that only large workloads need
 REJECT = 1e-4

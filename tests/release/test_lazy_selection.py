@@ -21,11 +21,11 @@ from winnow.core.noisy_top.proposals import TapeWords
 from winnow.core.workloads.bits import BitsPart, pack
 from winnow.core.workloads.real import GridPart
 from winnow.errors import InternalError
-from winnow.release.crossing.lazy_selection import LazyExponential, LazySelector
-from winnow.release.kernels.block_sampler import BlockSampler
-from winnow.release.kernels.clocked_draw import OUTGROWN
-from winnow.release.kernels.clocked_sampler import ClockedSampler
-from winnow.release.kernels.distribution import Distribution, uniform_distribution
+from winnow.release.rounds.crossing.lazy_selection import LazyExponential, LazySelector
+from winnow.release.rounds.kernels.block_sampler import BlockSampler
+from winnow.release.rounds.kernels.clocked_draw import OUTGROWN
+from winnow.release.rounds.kernels.clocked_sampler import ClockedSampler
+from winnow.release.rounds.kernels.distribution import Distribution, uniform_distribution
 
 pytestmark = pytest.mark.extras  # half a minute of compiling, of loops for large workloads alone
 REJECT = 1e-4

@@ -11,10 +11,10 @@ from reference.inside import Tape, discrete_gaussian
 from reference.mwem import mixture_rows, slow_mwem
 from reference.running import paid_key
 from winnow import InputError, Relation, Schema, Sealed, Workload, marginals, prefixes, queries
-from winnow.release.crossing.rounds import SelectAndMeasure
-from winnow.release.crossing.run_parts import Measurement, Task
-from winnow.release.kernels.distribution import uniform_distribution
-from winnow.release.mwem import Fit, Mwem, default_rounds
+from winnow.release.rounds.crossing.rounds import SelectAndMeasure
+from winnow.release.rounds.crossing.run_parts import Measurement, Task
+from winnow.release.rounds.kernels.distribution import uniform_distribution
+from winnow.release.rounds.mwem import Fit, Mwem, default_rounds
 
 SCHEMA = Schema.parse({"a": 3, "b": 4, "c": 2, "d": 2})
 SHAPE = SCHEMA.shape

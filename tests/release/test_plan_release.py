@@ -10,7 +10,7 @@ import pytest
 
 import winnow as wn
 from reference.releasing import flat_release
-from winnow.release.prediction import expected_error_bound, noisy_error
+from winnow.release.rounds.prediction import expected_error_bound, noisy_error
 
 
 def test_a_plan_shows_the_noise_of_each_accountant() -> None:

@@ -27,9 +27,9 @@ from winnow.privacy import (
     Repeat,
     single_use_grant,
 )
-from winnow.release.crossing.rounds import OpenRun, SelectAndMeasure
-from winnow.release.crossing.run_parts import Task
-from winnow.release.kernels.distribution import uniform_distribution
+from winnow.release.rounds.crossing.rounds import OpenRun, SelectAndMeasure
+from winnow.release.rounds.crossing.run_parts import Task
+from winnow.release.rounds.kernels.distribution import uniform_distribution
 
 SCHEMA = Schema.parse({"a": 2, "b": 3})
 WORKLOAD = marginals(2).over(SCHEMA)

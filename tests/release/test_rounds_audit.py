@@ -9,7 +9,7 @@ import pytest
 
 from winnow import Relation
 from winnow.audit.numerics import distance
-from winnow.release.audit.rounds import (
+from winnow.release.rounds.audit.rounds import (
     GAUSSIAN,
     INDEXED,
     LAPLACE,
@@ -21,7 +21,7 @@ from winnow.release.audit.rounds import (
     fidelity_of_rounds,
     pairs,
 )
-from winnow.release.crossing.rounds import SelectAndMeasure
+from winnow.release.rounds.crossing.rounds import SelectAndMeasure
 
 FEW = 1000
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from winnow import Schema, Workload
 from winnow.core.workloads.conjunction import ConjunctionPart
 from winnow.core.workloads.marginal import MarginalPart
-from winnow.release.kernels.distribution import Distribution
-from winnow.release.kernels.table_queries import codes_of
-from winnow.release.kernels.tables import MarginalTables
+from winnow.release.rounds.kernels.distribution import Distribution
+from winnow.release.rounds.kernels.table_queries import codes_of
+from winnow.release.rounds.kernels.tables import MarginalTables
 
 SHAPE = (3, 1, 4, 2)
 SCHEMA = Schema.parse(dict(zip("abcd", SHAPE, strict=True)))

@@ -15,20 +15,20 @@ from winnow import Relation
 from winnow.core.workloads.tables import marginals
 from winnow.errors import ParameterError
 from winnow.privacy import Compose, DiscreteLaplace, Gaussian, Repeat
-from winnow.release.audit.warm_start import (
+from winnow.release.rounds.audit.warm_start import (
     GAUSSIAN,
     LAPLACE,
     StartModel,
     broken_models,
     enumerate_start,
 )
-from winnow.release.crossing.rounds import SelectAndMeasure
-from winnow.release.crossing.run_parts import Task
-from winnow.release.kernels.distribution import Distribution
-from winnow.release.mwem import Mwem
-from winnow.release.mwem_request import MwemRequest
-from winnow.release.settings import release_settings
-from winnow.release.warm_start import independent_start, single_columns
+from winnow.release.rounds.crossing.rounds import SelectAndMeasure
+from winnow.release.rounds.crossing.run_parts import Task
+from winnow.release.rounds.kernels.distribution import Distribution
+from winnow.release.rounds.mwem import Mwem
+from winnow.release.rounds.mwem_request import MwemRequest
+from winnow.release.rounds.settings import release_settings
+from winnow.release.rounds.warm_start import independent_start, single_columns
 
 SCHEMA = wn.Schema.parse({"a": 2, "b": 3})
 WORKLOAD = marginals(2).over(SCHEMA)

@@ -10,7 +10,7 @@ import pytest
 import winnow as wn
 from reference.releasing import flat_release
 from winnow.privacy import BoundedRange, Compose, DiscreteLaplace, Gaussian, Repeat
-from winnow.release.mwem import default_tables
+from winnow.release.rounds.mwem import default_tables
 
 SHAPE = {"a": 3, "b": 4, "c": 2, "d": 2}
 N = 3000

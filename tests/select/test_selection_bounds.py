@@ -16,9 +16,9 @@ from reference.inside import Tape
 from winnow import Schema, Workload, marginals
 from winnow.core.noisy_top.proposals import TapeWords
 from winnow.core.workloads.bits import BitsPart, pack
-from winnow.release.kernels.block_sampler import BlockSampler
-from winnow.release.kernels.clocked_sampler import ClockedSampler
-from winnow.release.kernels.distribution import Distribution, uniform_distribution
+from winnow.release.rounds.kernels.block_sampler import BlockSampler
+from winnow.release.rounds.kernels.clocked_sampler import ClockedSampler
+from winnow.release.rounds.kernels.distribution import Distribution, uniform_distribution
 
 pytestmark = pytest.mark.extras  # compiles the loops of lazy selection
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from serve.served import COLOURS, SCHEMA, config_of, shared_workers, write_data
-from winnow.answers.methods import METHODS as METHODS_OF_RELEASE
 from winnow.errors import BudgetExceeded, WinnowError
 from winnow.mechanisms import ITEMSETS, words
 from winnow.privacy import describe
 from winnow.privacy.rounding import stated_at_least
+from winnow.release.methods import METHODS as METHODS_OF_RELEASE
 from winnow.select.crossing import Selection
 from winnow.select.methods import OF_SCORES, Lipschitz
 from winnow.serve import bodies, orders

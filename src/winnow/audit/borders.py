@@ -25,7 +25,7 @@ from winnow.read.engines.private_duck import FEW_ROWS, MOST_PACKED, PART_SHARE
 from winnow.read.files import LARGE_FILE
 from winnow.read.kept import MOST_COLLECTED, MOST_PAIRS
 from winnow.read.kernels.csv_states import FEW_BYTES
-from winnow.release.kernels.clocked_sampler import FOLLOW, LAZY_START
+from winnow.release.rounds.kernels.clocked_sampler import FOLLOW, LAZY_START
 from winnow.select.margin_counts import WIDE_GAPS
 from winnow.select.margin_search import ONE_BY_ONE
 from winnow.topk.mechanisms.gaussian_counts import AT_ONCE
@@ -71,7 +71,7 @@ BORDERS: dict[str, tuple[Border, ...]] = {
         mining.NARROW,
     ),
     "winnow.inner_product.crossing": (SCAN_FROM,),
-    "winnow.release.kernels.clocked_sampler": (LAZY_START, FOLLOW),
+    "winnow.release.rounds.kernels.clocked_sampler": (LAZY_START, FOLLOW),
     "winnow.ask.crossing": (WIDE_SUM,),
     "winnow.learn.kernels.rule_counts": (MANY_ROWS,),
 }
@@ -146,7 +146,7 @@ CHOICES: tuple[PrivateChoice, ...] = (
         "the docstrings of both mechanisms prove their law for every head",
     ),
     PrivateChoice(
-        "winnow.release.kernels.block_sampler",
+        "winnow.release.rounds.kernels.block_sampler",
         "how badly the public distribution answers the queries",
         "more or fewer proposals, bounds set anew, a scan of all",
         "law",
@@ -217,7 +217,7 @@ CHOICES: tuple[PrivateChoice, ...] = (
         "blocks are of queries, hypotheses or items, each computed by itself and exactly",
     ),
     PrivateChoice(
-        "winnow.tables.crossing",
+        "winnow.release.tables.crossing",
         "whether whole numbers stay within 64 bits: 2^34 rows of a table, 2^42 of learning, 2^62 "
         "of counts",
         "a release; a refusal before the charge, whose message is for the curator",

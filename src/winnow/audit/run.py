@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from itertools import chain
 
-from winnow.answers.audit import linear_enumerated, linear_faithful, linear_twins
 from winnow.ask.audit.claims import (
     ask_enumerated,
     ask_faithful,
@@ -44,16 +43,17 @@ from winnow.learn.audit.additive import additive_enumerated, additive_twins
 from winnow.learn.audit.balanced import balanced_enumerated, balanced_twins
 from winnow.learn.audit.boosted import boosted_enumerated, boosted_twins
 from winnow.lp.audit import lp_enumerated, lp_faithful, lp_twins
-from winnow.release.audit.by_rows import by_rows_enumerated, by_rows_twins
-from winnow.release.audit.rounds import rounds_enumerated, rounds_faithful, rounds_twins
-from winnow.release.audit.warm_start import start_enumerated, start_twins
-from winnow.tables.audit import tables_enumerated, tables_faithful, tables_twins
-from winnow.topk.audit.cut_away import cut_enumerated, cut_faithful, cut_twins
-from winnow.wide.audit.claims import (
+from winnow.release.graphical.audit.claims import (
     marginal_rounds_enumerated,
     marginal_rounds_faithful,
     marginal_rounds_twins,
 )
+from winnow.release.matrices.audit import linear_enumerated, linear_faithful, linear_twins
+from winnow.release.rounds.audit.by_rows import by_rows_enumerated, by_rows_twins
+from winnow.release.rounds.audit.rounds import rounds_enumerated, rounds_faithful, rounds_twins
+from winnow.release.rounds.audit.warm_start import start_enumerated, start_twins
+from winnow.release.tables.audit import tables_enumerated, tables_faithful, tables_twins
+from winnow.topk.audit.cut_away import cut_enumerated, cut_faithful, cut_twins
 
 
 def run_audits(

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from winnow.answers.request import Release
 from winnow.cli.printing import console, grid
 from winnow.core.request import Run
 from winnow.core.saving import write_whole
@@ -17,6 +16,7 @@ from winnow.privacy import Budget
 from winnow.read.table import read_table
 from winnow.release.cli.run import report_of
 from winnow.release.cli.view import RoundsBar, show_plan, show_result
+from winnow.release.request import Release
 
 PEOPLE = 4_000
 SCHEMA: dict[str, Any] = {

@@ -35,7 +35,7 @@ from winnow.experiments.mwem_runs import (
     signed_scores,
     synthetic,
 )
-from winnow.release.kernels.distribution import Distribution
+from winnow.release.rounds.kernels.distribution import Distribution
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -48,7 +48,7 @@ from winnow.experiments.mwem_runs import (
     synthetic,
 )
 from winnow.experiments.sources import adult
-from winnow.release.kernels.distribution import Distribution
+from winnow.release.rounds.kernels.distribution import Distribution
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

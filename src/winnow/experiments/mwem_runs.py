@@ -35,8 +35,8 @@ from winnow.inner_product.index.building import build_index
 from winnow.inner_product.index.flat import Index
 from winnow.inner_product.kernels.lazy_gumbel import lazy_gumbel
 from winnow.privacy.closed_plan import RoundsPlan, calibrate_rounds
-from winnow.release.crossing.lazy_selection import LazyExponential, LazySelector
-from winnow.release.kernels.distribution import Distribution
+from winnow.release.rounds.crossing.lazy_selection import LazyExponential, LazySelector
+from winnow.release.rounds.kernels.distribution import Distribution
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]

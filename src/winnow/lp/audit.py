@@ -21,7 +21,7 @@ from winnow.lp.crossing.rows import seal_offsets, seal_rows
 from winnow.lp.kernels.scalar_program import ConstraintRows
 from winnow.lp.mechanisms.constraint import ConstraintPrivateLp
 from winnow.lp.mechanisms.scalar import ScalarPrivateLp
-from winnow.release.audit.rounds import as_twin
+from winnow.release.rounds.audit.rounds import as_twin
 
 Floats = NDArray[np.float64]
 Laws = Sequence[Floats] | Floats

@@ -11,7 +11,7 @@ from winnow.plots.figures import STYLES, add_axes, as_file, empty_figure, wrappe
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from winnow.tables.result import ReleasedTable, ReleasedTables
+    from winnow.release.tables.result import ReleasedTable, ReleasedTables
 
 MOST_TABLES = 6
 _MOST_BARS = 40

@@ -1,1 +1,1 @@
-"""Answers to many queries, and a synthetic table: MWEM with exact lazy selection."""
+"""Answers to a workload, and a synthetic table, by the method with the least predicted error."""

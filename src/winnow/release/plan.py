@@ -1,337 +1,313 @@
-"""What is known of MWEM beforehand: its noise and bounds on its error, from public numbers."""
+"""``winnow.plan.release``: the plan that ``winnow.release`` runs, from public facts alone."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from fractions import Fraction
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
-from winnow.core.checks import Real, count, delta_range, exact, positive, probability
-from winnow.core.measurement import MEASUREMENTS
+from winnow.core.checks import rows_to_release
 from winnow.core.notebook import Card, InNotebook, lines_card, ruled
-from winnow.core.process import memory_text
-from winnow.core.relation import Relation
+from winnow.core.options import AUTO, chooser, takes
+from winnow.core.padding import Padding
+from winnow.core.plan import Plan
+from winnow.core.released import Released
 from winnow.core.schema import cells_text
-from winnow.core.workloads.workload import Maker, Workload
-from winnow.errors import GuaranteeError, ParameterError
-from winnow.foreign import guarded
-from winnow.privacy import zcdp_rho
-from winnow.privacy.closed_plan import RoundsPlan, calibrate_rounds
+from winnow.core.workloads.workload import bound_workload
+from winnow.errors import ParameterError
+from winnow.foreign import guarded, shown
+from winnow.privacy import Budget
+from winnow.privacy.sizing import sizing_accountant
 from winnow.read.about import AboutTable, about_table
-from winnow.read.crossing import SealedTable
-from winnow.release.mwem import default_rounds
-from winnow.release.prediction import (
-    REGRET,
-    confident_error_bound,
-    expected_error_bound,
-    noisy_error,
-    regret,
+from winnow.read.crossing import SealedTable, sealed_table
+from winnow.release.graphical.expected import WideExpected
+from winnow.release.methods import ReleaseMethod
+from winnow.release.prediction import Prediction
+from winnow.release.request import PlannedRelease, Release
+from winnow.release.rounds.settings import ReleaseSettings
+from winnow.release.settings import Compared, choose, compare
+from winnow.release.synthetic import SyntheticDistribution
+from winnow.release.terms import ReleaseTerms
+
+SCOPE = (
+    "Computed from public numbers: no data were read, nothing was spent. Errors are in rows, over "
+    "all queries. 'exact formula': standard errors are exact, and 'largest' is the median of the "
+    "largest error. 'rule of thumb': seen on other data, no promise."
 )
-from winnow.release.settings import BYTES_PER_CELL
-
-_SCOPE = (
-    "Computed from public numbers: no data were read, nothing was spent. 'noise' is the standard "
-    "deviation of one measured count, in rounds that start uniform (a start from tables adds 5 to "
-    "11 %; a dash: it is above all rows); 'bound' is on the expected largest "
-    "error over all queries of MWEM with the sign update and averaged hypotheses, as a fraction "
-    "of the rows, whatever the data are, and the last column holds with that probability; the gap "
-    "update is usually several times better."
-)
+_STEPS, _QUICK = 60, 8
+"""So many tries at most; where so few do not do, every second one halves what is left."""
+_LEAST_EPSILON, _MOST_EPSILON = 2.0**-20, 2.0**20
+_CLOSE = 1e-4
+_TINY = 1e-12
+"""In rows: an error of 0 has no logarithm."""
 
 
-@dataclass(frozen=True)
-class MwemRow:
-    """The closed plan that one accountant allows."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ReleasePlan(Plan[SealedTable, SyntheticDistribution], InNotebook):
+    """What ``winnow.release`` charges, draws and promises, before rows are looked at."""
 
-    accountant: str
-    measurement: str
-    rounds: int
-    selection_epsilon: float
-    """Of one selection."""
-    noise_multiplier: float
-    """Of one measurement: sigma or Laplace scale over the sensitivity."""
-    noise_rows: float
-    """Standard deviation of one measured count, in rows."""
-    noise: float
-    """The same as a fraction of the rows."""
-    selection_slack: float
-    """By how much the selected query may be expected to miss the worst one."""
-    bound: float
-    """On the expected largest error (at most 1: no error is larger)."""
-    confident: float
-    """On the largest error with probability 1 - beta (at most 1)."""
+    asked: Release = field(repr=False)
+    terms: ReleaseTerms = field(repr=False)
+    """The public numbers of the release: its workload, its budget, and those of the table."""
+    method: ReleaseMethod
+    """How the workload is answered."""
+    why: str = field(repr=False)
+    """Why this method was taken, or what it does."""
+    expected: ReleaseSettings | WideExpected | None = field(default=None, repr=False)
+    """Of rounds and of a graphical model: what is measured, and with which noise."""
 
+    @property
+    def epsilon(self) -> float:
+        """The epsilon that was asked for, or found for a wanted error."""
+        return float(self.terms.epsilon)
 
-@dataclass(frozen=True)
-class MwemBounds(InNotebook):
-    """What to expect of MWEM, before it is paid for; one row per accountant."""
+    @property
+    def error(self) -> float | None:
+        """The largest error over all queries to expect, in rows; None: nothing is known."""
+        return self.taken.largest
 
-    cells: int
-    queries: int
-    n: int
-    rows_per_person: int
-    epsilon: float
-    delta: float
-    relation: str
-    rounds: int
-    recommended_rounds: int
-    """What ``winnow.release`` takes unless told otherwise."""
-    memory: int
-    """Bytes that the distribution and the queries need, about."""
-    rows: tuple[MwemRow, ...]
-    beta: float = 0.05
-    """``confident`` bounds hold with probability 1 - beta."""
-    scope: str = _SCOPE
+    @cached_property
+    def taken(self) -> Prediction:
+        """What is predicted of the method that runs."""
+        return self.method.predicted(self.terms)
 
-    def best(self) -> MwemRow:
-        """The row with the least noise: what ``winnow.release`` would run."""
-        return min(self.rows, key=lambda row: row.noise)
+    @cached_property
+    def _all(self) -> Compared:
+        return compare(self.terms, self.method.word())
+
+    @property
+    def compared(self) -> tuple[Prediction, ...]:
+        """What is predicted of every method, the one that runs first; plain noise last."""
+        word = self.method.word()
+        others = [each for each in self._all.first(word) if each.method != word]
+        return (self.taken, *others, self._all.plain)
+
+    @property
+    def plain(self) -> Prediction:
+        """Noise on each cell of the workload's tables, or on each query."""
+        return self._all.plain
+
+    @property
+    def refused(self) -> tuple[tuple[str, str], ...]:
+        """Methods that cannot run, and why."""
+        word = self.method.word()
+        return tuple(each for each in self._all.refused if each[0] != word)
+
+    @guarded
+    def run(
+        self,
+        data: SealedTable,
+        *,
+        budget: Budget | None = None,
+        seed: int | None = None,
+        padding: Padding | None = None,
+    ) -> Released[SyntheticDistribution]:
+        """Charge the budget, measure, fit, and release the distribution with its answers."""
+        held = padding or self.asked.running.padding()
+        table = sealed_table(data)
+        _about(self.terms).check(about_table(table))
+        return super().run(table, budget=budget, seed=seed, padding=held)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data, ready for JSON."""
-        return asdict(self)
+        terms = self.terms
+        return {
+            "cells": terms.schema.cells,
+            "queries": terms.workload.size,
+            "rows": terms.total,
+            "rows_per_person": terms.rows_per_person,
+            "epsilon": self.epsilon,
+            "delta": float(terms.delta),
+            "relation": str(terms.relation),
+            "method": self.method.word(),
+            "mechanism": self.name,
+            "guarantee": self.guarantee.to_dict(),
+            "reason": self.reason,
+            "error": self.error,
+            "seconds": self.seconds,
+            "compared": [vars(each).copy() for each in self.compared],
+            "refused": [list(each) for each in self.refused],
+            "expected": (
+                self.expected.to_dict() if isinstance(self.expected, WideExpected) else None
+            ),
+            "scope": SCOPE,
+        }
 
     def table(self) -> list[list[str]]:
-        """The plan as a table, its first line the headings."""
-        heads = ["accountant", "noise law", "eps/selection", "noise", "noise/n", "slack", "bound"]
-        lines = [[*heads, f"with {1 - self.beta:g}"]]
-        for row in self.rows:
-            lines.append(
-                [
-                    row.accountant,
-                    row.measurement,
-                    f"{row.selection_epsilon:.4g}",
-                    f"{row.noise_rows:,.4g}" if row.noise < 1 else "-",
-                    f"{row.noise:.3g}" if row.noise < 1 else "-",
-                    f"{row.selection_slack:.3g}",
-                    f"{row.bound:.3g}",
-                    f"{row.confident:.3g}",
-                ]
-            )
+        """The comparison as a table, its first line the headings."""
+        lines = [["method", "largest", "mean", "rms", "seconds", "prediction", "note"]]
+        for row in self.compared:
+            errors = [error_text(each, self.terms.total) for each in row.errors]
+            lines.append([row.method, *errors, f"{row.seconds:.2g}", row.kind, row.note])
         return lines
 
+    def _title(self) -> str:
+        terms = self.terms
+        rows = "rows, their number private" if terms.total is None else f"{terms.total:,} rows"
+        return (
+            f"{terms.workload.size:,} queries over {cells_text(terms.schema.cells)} cells, {rows}, "
+            f"epsilon={self.epsilon:.6g}, delta={float(terms.delta):.6g}, "
+            f"{terms.relation.sentence}"
+        )
+
     def _card(self) -> Card:
-        return lines_card(str(self).split("\n", 1)[0], self.table())
+        return lines_card(self._title(), self.table(), f"taken: {self.why}", SCOPE)
 
     def __str__(self) -> str:
-        shown = ruled(self.table(), texts=())
-        title = (
-            f"{self.queries:,} queries over {cells_text(self.cells)} cells, {self.n:,} rows, "
-            f"epsilon={self.epsilon:.6g}, delta={self.delta:.6g}, "
-            f"{Relation(self.relation).sentence}"
+        lines = self.table()
+        compared = ruled(lines, texts=range(len(lines[0])))
+        refused = [f"{word} cannot run: {why}" for word, why in self.refused]
+        model = [] if not isinstance(self.expected, WideExpected) else [str(self.expected), ""]
+        return "\n".join(
+            [self._title(), f"taken: {self.why}", "", *model, *compared, "", *refused, SCOPE]
         )
-        rounds = f"{self.rounds} rounds (recommended: {self.recommended_rounds})"
-        needs = f"about {memory_text(self.memory)} of memory"
-        return "\n".join([title, f"{rounds}; {needs}", "", *shown, "", self.scope])
 
 
-@guarded
-def mwem_bounds(
-    about: AboutTable | SealedTable,
-    workload: Maker | Workload | int,
-    *,
-    epsilon: Real,
-    delta: Real = 0.0,
-    alpha: Real | None = None,
-    beta: Real = 0.05,
-    rounds: int | None = None,
-    share: Real = 0.5,
-    accountants: Sequence[str] | None = None,
-) -> MwemBounds:
-    """What MWEM would do to a table: noise per round by each accountant, and error bounds.
+def error_text(error: float | None, rows: int | None) -> str:
+    """An error in rows; one as large as the table says nothing, and is not shown."""
+    return "-" if error is None or (rows is not None and error >= rows) else f"{error:,.3g}"
 
-    ``about`` is ``wn.plan.table(schema, rows=)``, where a number of cells may stand for the schema,
-    or a sealed table; ``workload`` is a workload or its number of queries.
-    ``rounds`` is the recommended number unless given. Bounds hold in expectation, and
-    with probability 1 - ``beta``.
 
-    ``alpha`` is a largest error to be promised with probability 1 - ``beta``, a fraction of the
-    rows: where no number of rows is stated the plan is for the fewest rows that allow it, else for
-    the fewest rounds that reach it. [FastMWEM, Thm 3.1 and 3.3, with constants]
+@takes(PlannedRelease)
+def release(about: AboutTable | SealedTable, asked: PlannedRelease) -> ReleasePlan:
+    """Say what ``winnow.release`` does with such a table; nothing is read and nothing is spent.
+
+    ``about`` is a sealed table, of which only what is public is looked at, or
+    ``wn.plan.table(schema, rows=)`` where there is none yet. The options are those of
+    ``winnow.release``; in the place of ``epsilon`` may stand the largest ``error`` in rows that is
+    wanted: the plan is then for the least epsilon (to four digits) that brings it. The plan says
+    which method answers and why, what it is charged, and the errors to expect of every method;
+    ``plan.run(table, budget=)`` releases it.
     """
-    positive(epsilon=epsilon)
-    delta_range(delta=delta)
-    probability(beta=beta)
+    return asked.plan(about)
+
+
+def planned_for(asked: PlannedRelease, about: AboutTable | SealedTable) -> ReleasePlan:
+    """The plan at an epsilon, or at the least one that brings the wanted error."""
+    if (asked.epsilon is None) is (asked.error is None):
+        raise ParameterError("give epsilon, or the error that is wanted; one of the two")
+    epsilon = asked.epsilon
+    if epsilon is None:
+        assert asked.error is not None
+        public = terms_of(asked.at(1.0), about)
+
+        def largest(size: float) -> float | None:
+            return _predicted(asked.method, replace(public, epsilon=size)).largest
+
+        epsilon = _least_epsilon(largest, float(asked.error))
+    return planned(asked.at(epsilon), about)
+
+
+def _predicted(method: ReleaseMethod | str, terms: ReleaseTerms) -> Prediction:
+    """What is predicted of the method that would be taken."""
+    return choose(terms).taken if isinstance(method, str) else method.predicted(terms)
+
+
+def planned(asked: Release, about: AboutTable | SealedTable) -> ReleasePlan:
+    """The plan of a request, by what is public of the table."""
+    terms = terms_of(asked, about)
+    if isinstance(asked.method, ReleaseMethod):
+        return asked.method.plan(asked, terms)
+    if asked.method != AUTO:
+        raise ParameterError(
+            f"method={shown(asked.method)} answers no workload; give wn.Tables(), wn.MWEM() or "
+            "another method, or a word"
+        )
+    return _chosen(asked, terms)
+
+
+def _chosen(asked: Release, terms: ReleaseTerms) -> ReleasePlan:
+    """The plan of the method with the least predicted error."""
+    from winnow.release.methods import MeasuredOnce
+    from winnow.release.planned import measured
+
+    choice = choose(terms)
+    option = chooser(Release)
+    assert option is not None
+    method = option.option.by_word[choice.method]()  # type: ignore[union-attr]
+    assert isinstance(method, ReleaseMethod)
+    if isinstance(method, MeasuredOnce):
+        return measured(method, asked, choice)
+    plan = method.plan(asked, terms)
+    return replace(plan, why=choice.reason, reason=f"{choice.reason}; {plan.reason}")
+
+
+def terms_of(asked: Release, about: AboutTable | SealedTable) -> ReleaseTerms:
+    """The public numbers of a release, checked and bound to the table's schema."""
     public = about_table(about)
-    n, kind, rows_per_person = public.rows, public.relation, public.rows_per_person
-    cells, queries, memory = _sizes(public, workload)
-    if alpha is not None:
-        if rounds is not None:
-            raise ParameterError("rounds follow from alpha; leave out one of them")
-        probability(alpha=alpha)
-        promised = Promised(
-            cells, queries, float(alpha), float(beta), int(rows_per_person), epsilon, delta,
-            kind, exact("share", share),
-        )  # fmt: skip
-        n, rounds = promised.fewest_rows() if n is None else (n, promised.fewest_rounds(int(n)))
-    elif n is None:
+    if public.schema is None:
         raise ParameterError(
-            "the number of rows is missing; give wn.plan.table(schema, rows=), or alpha= to find it"
+            "a release needs the columns of its table; give wn.plan.table(schema, rows=)"
         )
-    recommended = default_rounds(
-        cells=cells,
-        queries=queries,
-        total=int(n),
-        rows_per_person=int(rows_per_person),
-        rho=float(zcdp_rho(epsilon, delta)) if exact("delta", delta) else None,
-        epsilon=float(epsilon),
-    )
-    if rounds is not None:
-        count(rounds=rounds)
-    taken = recommended if rounds is None else int(rounds)
-    asked = accountants is not None
-    if accountants is None:
-        accountants = ("pure",)
-        if exact("delta", delta):  # "best" is what a release runs; alpha is promised by sums
-            accountants = ("pure", "zcdp") if alpha is not None else ("pure", "zcdp", "best")
-    found: list[MwemRow] = []
-    for name in accountants:
-        try:
-            plan = calibrate_rounds(
-                taken,
-                epsilon=epsilon,
-                delta=0.0 if name == "pure" else delta,
-                relation=kind,
-                share=exact("share", share),
-                accountant=name,
-            )
-        except GuaranteeError:
-            if found and not asked:  # as in a release: too many rounds for the tight accountant
-                continue
-            raise
-        if asked or all(plan.accountant != row.accountant for row in found):
-            found.append(
-                _row(
-                    plan.accountant, plan, cells, queries, int(n), int(rows_per_person), float(beta)
-                )
-            )
-    return MwemBounds(
-        cells,
-        queries,
-        int(n),
-        int(rows_per_person),
-        float(epsilon),
-        float(delta),
-        str(kind),
-        taken,
-        recommended,
+    memory = asked.running.memory
+    return ReleaseTerms(
+        bound_workload(asked.workload, public.schema, memory),
+        asked.epsilon,
+        asked.delta,
+        public.relation,
+        public.rows_per_person,
+        rows_to_release(None, public.rows),
+        _accountant(asked),
         memory,
-        tuple(found),
-        float(beta),
     )
 
 
-@dataclass(frozen=True)
-class Promised:
-    """Which rounds and how many rows promise an error; by sums, which take no time."""
+def _about(terms: ReleaseTerms) -> AboutTable:
+    """What the plan was told of the table."""
+    return AboutTable(
+        cells=terms.schema.cells,
+        relation=terms.relation,
+        schema=terms.schema,
+        rows=terms.total,
+        rows_per_person=terms.rows_per_person,
+    )
 
-    cells: int
-    queries: int
-    alpha: float
-    beta: float
-    rows_per_person: int
-    epsilon: Real
-    delta: Real
-    relation: Relation
-    share: Fraction
 
-    def _plan(self, rounds: int) -> RoundsPlan:
-        return calibrate_rounds(
-            rounds,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            relation=self.relation,
-            share=self.share,
-            accountant="zcdp" if exact("delta", self.delta) else "pure",
-        )
-
-    def _rows(self, plan: RoundsPlan, rounds: int) -> float:
-        """The rows for these rounds; the noise is that of a plan of others, as it would grow."""
-        grown = rounds / plan.rounds
-        more = math.sqrt(grown) if exact("delta", self.delta) else grown
-        learnt = regret(self.cells, rounds)
-        noisy = noisy_error(
-            plan.measurement,
-            rounds,
-            plan.noise_multiplier * more * self.rows_per_person,
-            2 * self.rows_per_person * more / plan.selection_epsilon,
-            self.queries,
-            self.beta,
-        )
-        return math.inf if learnt >= self.alpha else noisy / (self.alpha - learnt)
-
-    def _fewest(self) -> int:
-        """So many rounds that the updates themselves are within alpha."""
-        return math.floor(REGRET**2 * math.log(max(self.cells, 2)) / self.alpha**2) + 1
-
-    def fewest_rows(self) -> tuple[int, int]:
-        """The fewest rows, and the rounds with them: the noise grows with the rounds."""
-        least = self._fewest()
-        about = self._plan(4 * least)
-        tried = [math.ceil(least * 1.05**step) for step in range(1, 120)]
-        rounds = min(tried, key=lambda each: self._rows(about, each))
-        return math.ceil(self._rows(self._plan(rounds), rounds)), rounds
-
-    def fewest_rounds(self, n: int) -> int:
-        """The fewest rounds for n rows."""
-        least = self._fewest()
-        about = self._plan(2 * least)
-        for step in range(1, 120):
-            rounds = math.ceil(least * 1.05**step)
-            if self._rows(about, rounds) <= n and self._rows(self._plan(rounds), rounds) <= n:
-                return rounds
-        rows, _ = self.fewest_rows()
+def _accountant(asked: Release) -> str:
+    """The accountant of the budget, which another one must not be asked to replace."""
+    if asked.budget is None:
+        return asked.accountant
+    sizing = sizing_accountant(asked.budget, asked.delta)
+    if asked.accountant not in ("best", sizing):
         raise ParameterError(
-            f"alpha={self.alpha:g} is not to be promised of {n:,} rows; it needs {rows:,}, a "
-            "larger epsilon, or a larger alpha"
+            f"accountant={asked.accountant!r} does not size a release of delta={asked.delta} for a "
+            f"budget that adds up by {asked.budget.accountant!r}; leave it out"
         )
+    return sizing
 
 
-def _row(
-    name: str,
-    plan: RoundsPlan,
-    cells: int,
-    queries: int,
-    n: int,
-    rows_per_person: int,
-    beta: float,
-) -> MwemRow:
-    spread = MEASUREMENTS[plan.measurement].deviation
-    noise_rows = plan.noise_multiplier * rows_per_person * spread
-    selection = 2 * rows_per_person / (plan.selection_epsilon * n)
-    bound = expected_error_bound(
-        cells=cells,
-        queries=queries,
-        rounds=plan.rounds,
-        noise=noise_rows / n,
-        selection=selection,
-    )
-    return MwemRow(
-        name,
-        plan.measurement,
-        plan.rounds,
-        plan.selection_epsilon,
-        plan.noise_multiplier,
-        noise_rows,
-        noise_rows / n,
-        min(1.0, selection * (math.log(2 * queries) + 1)),
-        bound,
-        min(1.0, confident_error_bound(plan, cells, queries, n, rows_per_person, beta)),
-    )
+def _least_epsilon(error_at: Callable[[float], float | None], error: float) -> float:
+    """The least epsilon, to four digits, whose largest error is at most the wanted one.
 
+    Errors fall about as one over epsilon, so that the slope between two tries leads there.
+    """
 
-def _sizes(about: AboutTable, workload: Any) -> tuple[int, int, int]:
-    cells = about.cells
-    if isinstance(workload, Maker):
-        if about.schema is None:
+    def largest(epsilon: float) -> float:
+        found = error_at(epsilon)
+        if found is None:
             raise ParameterError(
-                "a workload needs a schema, not a number of cells; give the schema"
+                "nothing is known of the error of this method beforehand; give epsilon"
             )
-        size = workload.size(about.schema)
-        return cells, size, BYTES_PER_CELL * cells + workload.memory(about.schema)
-    if isinstance(workload, Workload):
-        return cells, workload.size, BYTES_PER_CELL * cells + workload.memory()
-    count(queries=workload)
-    return cells, int(workload), BYTES_PER_CELL * cells
+        return max(found, _TINY)
+
+    low, high, size, slope = _LEAST_EPSILON, math.inf, 1.0, -1.0
+    before: tuple[float, float] | None = None
+    for step in range(_STEPS):
+        here = largest(size)
+        low, high = (low, size) if here <= error else (size, high)
+        if high / low < 1 + _CLOSE:
+            break
+        if before is not None and here != before[1]:
+            found = math.log(here / before[1]) / math.log(size / before[0])
+            slope = min(max(found, -4.0), -0.25)
+        before = size, here
+        aside = 1 - _CLOSE / 3 if here <= error else 1 + _CLOSE / 3  # to the other side of it
+        size *= aside * (error / here) ** (1 / slope)
+        if not low < size < high or (step > _QUICK and step % 2):
+            size = math.sqrt(low * high) if high < math.inf else 2 * low
+        if size > _MOST_EPSILON:
+            raise ParameterError(f"error={error:g} is not reached by any epsilon; allow more")
+    short = float(f"{high:.5g}")
+    return short if largest(short) <= error else high

@@ -11,7 +11,7 @@ from winnow.report.tables import MOST_CELLS, MOST_TABLES, RED_LINES, ReaderTable
 
 if TYPE_CHECKING:
     from winnow.core.released import Released
-    from winnow.tables.result import ReleasedTable, ReleasedTables
+    from winnow.release.tables.result import ReleasedTable, ReleasedTables
 
 
 def tables_page(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from winnow.answers.request import PlannedRelease
 from winnow.core.options import Option
+from winnow.release.request import PlannedRelease
+from winnow.release.tables.request import PlannedTabulate
 from winnow.select.request import WantedSelect
-from winnow.tables.request import PlannedTabulate
 from winnow.topk.request import PlannedTopK
 
 COLUMN = Option("The column of a table; events have their items.", "COLUMN")

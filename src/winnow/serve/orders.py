@@ -13,7 +13,6 @@ from typing import Any, assert_never, overload
 
 import msgspec
 
-from winnow.answers.plan import ReleasePlan
 from winnow.core.request import Run
 from winnow.core.tape import WrittenKey
 from winnow.core.unit import PERSON, Unit
@@ -30,11 +29,12 @@ from winnow.read.baskets import SealedBaskets
 from winnow.read.counts import SealedCounts
 from winnow.read.crossing import SealedTable, column_counts
 from winnow.read.scores import SealedScores
+from winnow.release.plan import ReleasePlan
+from winnow.release.tables.plan import TabulatePlan
 from winnow.select.plan.verb import SelectPlan
 from winnow.serve import bodies
 from winnow.serve.datasets import Catalogue, Data, OpenDataset, fitting
 from winnow.serve.derived import asked_of
-from winnow.tables.plan import TabulatePlan
 from winnow.topk.plan.verb import TopKPlan
 
 MEMORY = "1GB"

@@ -47,7 +47,7 @@ from winnow.core.run import single_run
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
 from winnow.read.crossing import Rows, SealedTable, group
-from winnow.release.audit.rounds import as_twin, pairs
+from winnow.release.rounds.audit.rounds import as_twin, pairs
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

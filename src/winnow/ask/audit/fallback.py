@@ -29,7 +29,7 @@ from winnow.core.run import single_run
 from winnow.core.schema import Schema
 from winnow.core.tape import Tape
 from winnow.privacy import zcdp_cost, zcdp_delta
-from winnow.release.audit.rounds import as_twin
+from winnow.release.rounds.audit.rounds import as_twin
 
 EPSILON, UPDATES, STEPS = 0.2, 1, 16
 QUERIES, MULTIPLIER = 4, 1.0

@@ -30,7 +30,7 @@ from winnow.core.run import single_run
 from winnow.core.schema import Schema
 from winnow.core.tape import Tape
 from winnow.privacy import zcdp_cost, zcdp_delta
-from winnow.release.audit.rounds import as_twin
+from winnow.release.rounds.audit.rounds import as_twin
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

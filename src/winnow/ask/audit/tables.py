@@ -25,7 +25,7 @@ from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
 from winnow.privacy import Compose, zcdp_cost, zcdp_delta
 from winnow.read.crossing import Rows, SealedTable, group
-from winnow.release.audit.rounds import as_twin
+from winnow.release.rounds.audit.rounds import as_twin
 
 SCHEMA = Schema.parse({"a": 2, "b": 2, "c": 2})
 TABLES = 3

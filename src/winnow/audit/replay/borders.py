@@ -17,8 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from winnow.answers.methods import MWEM
-from winnow.answers.verb import release
 from winnow.ask.crossing import WIDE_SUM
 from winnow.ask.verb import ask
 from winnow.audit.replay.compare import Call, Replay, ReplayPlace, ReplayRun, seed_of
@@ -65,13 +63,15 @@ from winnow.read.files import LARGE_FILE, read_scores
 from winnow.read.kept import MOST_COLLECTED, MOST_PAIRS
 from winnow.read.kernels.csv_states import FEW_BYTES
 from winnow.read.scores import seal_scores
-from winnow.release.audit.rounds import as_twin
-from winnow.release.kernels.clocked_sampler import FOLLOW, LAZY_START
+from winnow.release.methods import MWEM
+from winnow.release.rounds.audit.rounds import as_twin
+from winnow.release.rounds.kernels.clocked_sampler import FOLLOW, LAZY_START
+from winnow.release.tables.verb import tabulate
+from winnow.release.verb import release
 from winnow.select.margin_counts import WIDE_GAPS
 from winnow.select.margin_search import ONE_BY_ONE
 from winnow.select.methods import Lipschitz
 from winnow.select.verb import select
-from winnow.tables.verb import tabulate
 from winnow.topk.audit.kept import ListedCounts
 from winnow.topk.mechanisms.gaussian_counts import AT_ONCE
 from winnow.topk.verb import top_k

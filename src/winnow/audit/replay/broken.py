@@ -20,7 +20,7 @@ from winnow.core.noise import discrete_laplace_array
 from winnow.core.released import Released
 from winnow.core.tape import Tape
 from winnow.errors import GuaranteeError, ParameterError
-from winnow.release.audit.rounds import as_twin
+from winnow.release.rounds.audit.rounds import as_twin
 from winnow.select.verb import select
 
 Broken = Callable[[Released[Any], bool, ReplayPlace], Any]

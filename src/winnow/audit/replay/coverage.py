@@ -9,7 +9,6 @@ import inspect
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from winnow.answers.methods import METHODS as METHODS_OF_RELEASE
 from winnow.ask.request import Ask
 from winnow.audit.replay.commands import command_replays
 from winnow.audit.replay.compare import Replay, words_taken
@@ -28,7 +27,8 @@ from winnow.learn.bound import MECHANISMS as LEARNING
 from winnow.lp.request import Lp
 from winnow.mechanisms import CLASSES, ITEMSETS, words
 from winnow.read.baskets import LAYOUTS
-from winnow.release.mwem import UPDATES
+from winnow.release.methods import METHODS as METHODS_OF_RELEASE
+from winnow.release.rounds.mwem import UPDATES
 from winnow.select.methods import OF_SCORES
 from winnow.session import Session
 from winnow.topk.methods import OF_LISTS, OF_PRIVATE_LABELS

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from winnow.answers.methods import MWEM
-from winnow.answers.verb import release
 from winnow.audit.replay.compare import Replay, ReplayPlace
 from winnow.audit.replay.people import Family, People
 from winnow.audit.replay.selections import HOLDERS, MOVERS, STEPS, counted, summed
@@ -26,6 +24,8 @@ from winnow.read.baskets import read_baskets
 from winnow.read.counts import counts, seal_counts
 from winnow.read.scores import seal_scores
 from winnow.read.table import read_table
+from winnow.release.methods import MWEM
+from winnow.release.verb import release
 from winnow.topk.verb import top_k
 
 Rows = Iterable[Sequence[str]]

@@ -9,9 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from winnow.answers.methods import METHODS as METHODS_OF_RELEASE
-from winnow.answers.methods import MWEM, Adaptive, Graphical
-from winnow.answers.verb import release
 from winnow.ask.methods import MultiplicativeWeights
 from winnow.ask.request import Ask
 from winnow.ask.verb import ask, resume
@@ -36,9 +33,12 @@ from winnow.read.crossing import Rows, SealedTable, group
 from winnow.read.people import BoundedPeople, PersonBound
 from winnow.read.people import People as SomePeople
 from winnow.read.scores import seal_scores
-from winnow.release.mwem import UPDATES
+from winnow.release.methods import METHODS as METHODS_OF_RELEASE
+from winnow.release.methods import MWEM, Adaptive, Graphical
+from winnow.release.rounds.mwem import UPDATES
+from winnow.release.tables.verb import tabulate
+from winnow.release.verb import release
 from winnow.session import Session
-from winnow.tables.verb import tabulate
 
 SCHEMA = Schema.parse({"sex": {"values": ["f", "m"]}, "age": {"edges": [0, 30, 60]}})
 _ROWS = ((0, 0), (0, 1), (1, 0), (1, 1))

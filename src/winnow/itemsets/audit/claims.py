@@ -23,7 +23,7 @@ from winnow.core.noisy_top.ranked import ExplicitRanks
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.itemsets.audit.model import OnBaskets, broken_on_baskets, neighbours
-from winnow.release.audit.rounds import as_twin
+from winnow.release.rounds.audit.rounds import as_twin
 from winnow.select.large_margin import LargeMargin
 from winnow.select.margin_search import laplace_tests
 from winnow.select.ranked import RankedNoisyMax, Repeated

@@ -32,7 +32,7 @@ from winnow.itemsets.mechanisms.chosen import (
 from winnow.itemsets.mechanisms.support import support_promise, support_scale
 from winnow.itemsets.mechanisms.weighted import WeightedCounts, WeightedItemsets
 from winnow.privacy import DiscreteGaussian, Truncated, guarantee_of
-from winnow.release.audit.rounds import as_twin
+from winnow.release.rounds.audit.rounds import as_twin
 from winnow.select.audit.model import log_permute_and_flip
 from winnow.select.ranked import RankedNoisyMax, Repeated
 

@@ -17,8 +17,8 @@ from winnow.core.relation import Relation
 from winnow.learn.crossing.additive import AdditiveModel
 from winnow.learn.crossing.rows import SealedLabelled, no_rows
 from winnow.privacy import Gaussian, guarantee_of
-from winnow.release.audit.rounds import as_twin
-from winnow.tables.audit import DELTA, outcomes, person_moves
+from winnow.release.rounds.audit.rounds import as_twin
+from winnow.release.tables.audit import DELTA, outcomes, person_moves
 
 _TOLERANCE = 1e-9
 _SHAPE = (2, 2)

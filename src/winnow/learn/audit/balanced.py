@@ -16,10 +16,10 @@ from winnow.core.checks import exact
 from winnow.core.relation import Relation
 from winnow.learn.crossing.balanced import BalancedRule
 from winnow.learn.crossing.rows import SealedLabelled, no_rows
-from winnow.release.audit.rounds import as_twin
+from winnow.release.rounds.audit.rounds import as_twin
+from winnow.release.tables.audit import person_moves
 from winnow.select.audit.model import log_permute_and_flip
 from winnow.select.mechanism import PermuteAndFlip
-from winnow.tables.audit import person_moves
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -17,9 +17,9 @@ from winnow.learn.boosted import GRID, step, still_wanted
 from winnow.learn.crossing.boosted import BoostedRules
 from winnow.learn.crossing.rows import SealedLabelled
 from winnow.privacy import guarantee_of
-from winnow.release.audit.rounds import as_twin
+from winnow.release.rounds.audit.rounds import as_twin
+from winnow.release.tables.audit import person_moves
 from winnow.select.audit.model import log_permute_and_flip
-from winnow.tables.audit import person_moves
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 
-from winnow.answers.request import Release
 from winnow.cli.derived import Typed
 from winnow.cli.options import (
     PLAIN_TEXT,
@@ -34,6 +33,7 @@ from winnow.cli.reporting import report as say
 from winnow.cli.reporting import reported, saved_then_shown
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
+from winnow.release.request import Release
 
 _METHOD = "Method"
 _OUTPUT = "Output"

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from winnow.answers.request import PlannedRelease
 from winnow.cli.derived import Typed
 from winnow.cli.options import (
     ASKED,
@@ -20,9 +19,10 @@ from winnow.cli.options import (
 from winnow.cli.reporting import reported
 from winnow.core.relation import Relation
 from winnow.release.cli.command import WorkloadOption
+from winnow.release.request import PlannedRelease
 
 if TYPE_CHECKING:
-    from winnow.answers.plan import ReleasePlan
+    from winnow.release.plan import ReleasePlan
 
 
 EXAMPLES = """\
@@ -90,10 +90,10 @@ def release(
 def _show(planned: ReleasePlan) -> None:
     from rich.text import Text
 
-    from winnow.answers.plan import SCOPE
     from winnow.cli.printing import console, grid, pairs
     from winnow.core.schema import cells_text
-    from winnow.wide.expected import WideExpected
+    from winnow.release.graphical.expected import WideExpected
+    from winnow.release.plan import SCOPE
 
     terms = planned.terms
     table = pairs()

@@ -7,8 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from winnow.answers.methods import MWEM, Adaptive, Graphical, ReleaseMethod
-from winnow.answers.request import Release
 from winnow.cli.derived import Typed
 from winnow.cli.files import refuse_overwriting
 from winnow.cli.universe import universe_file, universe_from
@@ -25,6 +23,8 @@ from winnow.core.schema import Schema
 from winnow.errors import DataError, ParameterError, WinnowError
 from winnow.read.about import AboutTable
 from winnow.release.cli.view import workload_files
+from winnow.release.methods import MWEM, Adaptive, Graphical, ReleaseMethod
+from winnow.release.request import Release
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,16 +20,16 @@ from winnow.core.workloads.tables import marginals, prefixes, ranges
 from winnow.core.workloads.workload import Maker
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import instead, reason
-from winnow.release.mwem import TABLES
-from winnow.release.prediction import expected_error_bound
 from winnow.release.query_errors import KnownErrors, QueryErrors
-from winnow.release.settings import ReleaseSettings
-from winnow.release.synthesis import noise_of
+from winnow.release.rounds.mwem import TABLES
+from winnow.release.rounds.prediction import expected_error_bound
+from winnow.release.rounds.settings import ReleaseSettings
+from winnow.release.rounds.synthesis import noise_of
 from winnow.report.numbers import accuracy_by_part, errors_by_part, measured_rows
 
 if TYPE_CHECKING:
-    from winnow.answers.plan import ReleasePlan
     from winnow.core.released import Released
+    from winnow.release.plan import ReleasePlan
     from winnow.release.synthetic import SyntheticDistribution
 
 

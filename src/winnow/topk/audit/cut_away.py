@@ -21,8 +21,8 @@ from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
 from winnow.core.utility import declared
 from winnow.read.people import PersonBound
-from winnow.release.audit.rounds import as_twin
-from winnow.tables.audit import outcomes
+from winnow.release.rounds.audit.rounds import as_twin
+from winnow.release.tables.audit import outcomes
 from winnow.topk.mechanisms.cut_away import MeasureCut, WithCut
 from winnow.topk.mechanisms.noisy_counts import NoisyCounts
 

@@ -1,0 +1,1 @@
+"""Noise on linear numbers of a table: Toeplitz, the explicit optimum, the queries themselves."""

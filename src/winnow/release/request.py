@@ -1,0 +1,95 @@
+"""What is asked of ``winnow.release``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from winnow.core.checks import Real
+from winnow.core.options import AUTO, Checked, Methods, Option
+from winnow.core.request import Run, run_of
+from winnow.release.methods import METHODS, ReleaseMethod
+
+if TYPE_CHECKING:
+    from winnow.privacy import Budget
+    from winnow.read.about import AboutTable
+    from winnow.read.crossing import SealedTable
+    from winnow.release.plan import ReleasePlan
+
+EPSILON = Option("The privacy loss of this release in total.", "E", above=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedRelease(Checked):
+    """What a release and its plan are asked for alike."""
+
+    workload: Annotated[Any, Option("What to be accurate about.", where=("body",))] = field(
+        kw_only=False
+    )
+    epsilon: Annotated[Real | None, EPSILON] = None
+    delta: Annotated[
+        Real, Option("E.g. 1e-6: much less noise than without it.", "D", least=0, below=1)
+    ] = 0.0
+    method: Annotated[
+        ReleaseMethod | str,
+        Methods(
+            "auto takes the least predicted error, and nothing that is predicted to be worse than "
+            "plain noise.",
+            METHODS,
+        ),
+    ] = AUTO
+    accountant: Annotated[
+        Literal["best", "pure", "zcdp", "tight"],
+        Option(
+            "What adds up the privacy loss of rounds; a budget has its own.",
+            "NAME",
+            panel="Method",
+            where=("command",),
+        ),
+    ] = "best"
+    budget: Budget | None = None
+    run: Run | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        run_of(self.run)
+
+    @property
+    def running(self) -> Run:
+        """How it runs."""
+        return run_of(self.run)
+
+    def at(self, epsilon: Real) -> Release:
+        """The release at an epsilon."""
+        said = {each.name: getattr(self, each.name) for each in fields(AskedRelease)}
+        return Release(**{**said, "epsilon": epsilon})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Release(AskedRelease):
+    """Answers to all queries of a workload, and a synthetic table."""
+
+    epsilon: Annotated[Real, EPSILON] = field()
+    seed: Any = None
+
+    def plan(self, about: AboutTable | SealedTable) -> ReleasePlan:
+        """What is charged, drawn and promised, from what is public of the table."""
+        from winnow.release.plan import planned
+
+        return planned(self, about)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedRelease(AskedRelease):
+    """A release that is to be planned, by its epsilon or by the error that is wanted."""
+
+    error: Annotated[
+        Real | None,
+        Option("The largest error that is wanted in the place of epsilon=, in rows.", "R", above=0),
+    ] = None
+
+    def plan(self, about: AboutTable | SealedTable) -> ReleasePlan:
+        """The plan at epsilon=, or at the least epsilon that brings the error."""
+        from winnow.release.plan import planned_for
+
+        return planned_for(self, about)

@@ -1,0 +1,1 @@
+"""MWEM: rounds that select a badly answered query or table, and measure it."""

@@ -1,0 +1,325 @@
+"""Audits of measured tables: enumeration of tiny neighbours, fidelity, and broken twins.
+
+What neighbours move is computed here from matrices written out in full, not by the code that
+is audited. Given that, all noise is independent, and its exact law is enumerated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import reduce
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.audit.fidelity import chi_square_p_value, fidelity_result
+from winnow.audit.numerics import NOTHING, distance
+from winnow.audit.result import AuditResult
+from winnow.core.relation import Relation
+from winnow.core.run import single_run
+from winnow.core.schema import Schema
+from winnow.core.sealed import Sealed
+from winnow.core.tape import Tape
+from winnow.privacy import DiscreteGaussian, guarantee_of
+from winnow.read.crossing import Rows, SealedTable
+from winnow.release.rounds.audit.rounds import as_twin
+from winnow.release.tables.measured import NoisyForm, SummedColumn, TableForm
+from winnow.release.tables.mechanism import MeasureTables
+from winnow.release.tables.sensitivity import squared_single
+from winnow.release.tables.trees import Tree, flat
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+DELTA = 1e-3
+_TOLERANCE = 1e-9
+_WIDE = 9.0
+"""Standard deviations of Gaussian noise that are enumerated."""
+
+_EVERY = np.arange(-4000, 4001)
+_DRAWN = 4_000
+"""Cells of the table that is drawn; they come at once, so a quick run takes as many."""
+
+
+def table_matrix(mechanism: MeasureTables, each: NoisyForm, shape: tuple[int, ...]) -> Integers:
+    """The measured table as a matrix over the cells of a small domain."""
+    at, trees = dict(each.table.place), mechanism.by_column
+    factors = []
+    for column, size in enumerate(shape):
+        if column not in at:
+            weights = np.ones(size, np.int64)
+            if each.values is not None and mechanism.values[each.values].column == column:
+                weights = np.array(mechanism.values[each.values].weights)
+            factors.append(weights[None])
+            continue
+        tree, level = trees[column], at[column]
+        block = tree.blocks[level]
+        eye = np.eye(tree.padded // block, dtype=np.int64)
+        sums = np.kron(eye, np.ones((1, block), np.int64))[:, :size]
+        if each.table.residual:
+            r = tree.radices[level]
+            apart = r * np.eye(r, dtype=np.int64) - 1
+            sums = np.kron(np.eye(len(eye) // r, dtype=np.int64), apart) @ sums
+        factors.append(sums)
+    return np.asarray(reduce(np.kron, factors))
+
+
+def moves(
+    mechanism: MeasureTables, shape: tuple[int, ...], relation: Relation
+) -> list[tuple[Integers, ...]]:
+    """All different ways in which one person moves the measured tables."""
+    matrices = [table_matrix(mechanism, each, shape) for each in mechanism.measured]
+    found = {}
+    for by in person_moves(math.prod(shape), mechanism.rows_per_person, relation):
+        moved = tuple(matrix @ by for matrix in matrices)
+        if any(each.any() for each in moved):
+            found[tuple(tuple(sorted(np.abs(each).tolist())) for each in moved)] = moved
+    return list(found.values())
+
+
+def person_moves(cells: int, rows_per_person: int, relation: Relation) -> Iterator[Integers]:
+    """All ways in which one person moves the counts of the cells of a small domain."""
+    several = rows_per_person > 1
+    fewest = rows_per_person if relation is Relation.SUBSTITUTION and not several else 0
+    persons = [
+        np.bincount(np.array(rows, np.int64), minlength=cells)
+        for size in range(fewest, rows_per_person + 1)
+        for rows in combinations_with_replacement(range(cells), size)
+    ]
+    nobody = [np.zeros(cells, np.int64)]
+    others = persons if relation is Relation.SUBSTITUTION else nobody
+    yield from (one - other for one, other in product(persons, others))
+
+
+def enumerated_size(mechanism: MeasureTables, moved: tuple[Integers, ...]) -> Fraction:
+    """What one move costs, in exact numbers: a squared ratio, or an epsilon."""
+    power = 2 if mechanism.law == "gaussian" else 1
+    pairs = zip(mechanism.measured, moved, strict=True)
+    sums = ((each.noise, sum(abs(int(m)) ** power for m in by.ravel())) for each, by in pairs)
+    return sum((Fraction(total) / noise for noise, total in sums), Fraction(0))
+
+
+def outcomes(
+    noises: Sequence[Fraction], law: str, moved: Sequence[Integers]
+) -> tuple[Floats, Floats]:
+    """Log-probabilities, under both neighbours, of all that noisy numbers say about who it was."""
+    numbers = [(noise, int(m)) for noise, by in zip(noises, moved, strict=True)
+               for m in by.ravel() if m]  # fmt: skip
+    if law == "laplace":
+        parts = [_by_loss(*_shifted(noise, m)) for noise, m in numbers]
+        log_p, log_q = (_joined([part[side] for part in parts]) for side in (0, 1))
+        return log_p, log_q
+    # The sum of m z/variance is all that matters: in whole units, it moves by that of m^2.
+    unit = math.lcm(*(int(noise) for noise, _ in numbers))
+    steps = [(noise, m, unit // int(noise)) for noise, m in numbers]
+    own = reduce(np.convolve, [_spread(noise, m * step) for noise, m, step in steps])
+    by = sum(m * m * step for _, m, step in steps)
+    with np.errstate(divide="ignore"):
+        log = np.log(own)
+    keep = (log[by:] > -300) & (log[: len(log) - by] > -300)
+    return log[: len(log) - by][keep], log[by:][keep]
+
+
+def _spread(variance: Fraction, times: int) -> Floats:
+    """The law of a discrete Gaussian integer multiplied by a whole number."""
+    reach = math.ceil(_WIDE * math.sqrt(variance)) + 1
+    z = np.arange(-reach, reach + 1)
+    mass = np.exp(-(z**2) / (2 * float(variance)))
+    found = np.zeros(2 * reach * abs(times) + 1)
+    found[:: abs(times)] = mass / mass.sum()
+    return found
+
+
+def _shifted(noise: Fraction, by: int) -> tuple[Floats, Floats]:
+    scale = float(noise)
+    whole = np.exp(-np.abs(_EVERY) / scale).sum()
+    z = np.arange(-math.ceil(40 * scale) - abs(by), math.ceil(40 * scale) + abs(by) + 1)
+    return (-np.abs(z - by) / scale - math.log(whole), -np.abs(z) / scale - math.log(whole))
+
+
+def _by_loss(log_p: Floats, log_q: Floats) -> tuple[Floats, Floats]:
+    """Outcomes with the same loss put together: nothing is lost by it."""
+    _, places = np.unique(np.round(log_p - log_q, 10), return_inverse=True)
+    masses = [np.bincount(places, np.exp(log)) for log in (log_p, log_q)]
+    return np.log(masses[0]), np.log(masses[1])
+
+
+SHAPE = (2, 2)
+_PLACES: tuple[tuple[tuple[int, int], ...], ...] = (((0, 0),), ((1, 0),), ((0, 0), (1, 0)))
+_FLAT = tuple((column, flat(size)) for column, size in enumerate(SHAPE))
+
+
+def residual_tables(variances: tuple[int, ...] = (12, 12, 36), *, total: int = 0) -> MeasureTables:
+    """The residual tables of two binary columns, with the total where it is not public."""
+    tables = [
+        NoisyForm(TableForm(p, True), Fraction(v)) for p, v in zip(_PLACES, variances, strict=True)
+    ]
+    if total:
+        tables.append(NoisyForm(TableForm((), True), Fraction(total)))
+    return MeasureTables(_FLAT, tuple(tables))
+
+
+def block_tables() -> MeasureTables:
+    """Blocks of two levels of a column with four codes, with Laplace noise."""
+    tables = [NoisyForm(TableForm(((0, level),), False), Fraction(3, 2)) for level in (0, 1)]
+    return MeasureTables(((0, Tree(4, (2, 2))),), tuple(tables), "laplace")
+
+
+def sum_tables(law: str) -> MeasureTables:
+    """Counts of a binary column, and sums of another with three values; in all, and by the first.
+
+    The sum of all rows moves most if one value replaces its opposite, the counts if the row moves.
+    """
+    values = SummedColumn(1, (-2, 0, 2))
+    tables = (
+        NoisyForm(TableForm(((0, 0),), False), Fraction(24)),
+        NoisyForm(TableForm(((0, 0),), False, 2, signed=True), Fraction(32), 0),
+        NoisyForm(TableForm((), False, 2, signed=True), Fraction(16), 0),
+    )
+    return MeasureTables(((0, flat(2)),), tables, law, (values,))
+
+
+def cases() -> list[tuple[str, MeasureTables, tuple[int, ...], Relation]]:
+    """What is enumerated."""
+    both = tuple(Relation)
+    found: list[tuple[str, MeasureTables, tuple[int, ...], Relation]] = []
+    for relation in both:
+        substituted = relation is Relation.SUBSTITUTION
+        whole = residual_tables(total=0 if substituted else 6)
+        found.append(("residuals of two binary columns", whole, SHAPE, relation))
+        found.append(("blocks of an ordered column", block_tables(), (4,), relation))
+        for law in ("gaussian", "laplace"):
+            found.append(("counts and sums", sum_tables(law), (2, 3), relation))
+    several = replace(residual_tables((50, 50, 150), total=25), rows_per_person=2)
+    found.append(("residuals, two rows per person", several, SHAPE, Relation.SUBSTITUTION))
+    twice = replace(block_tables(), rows_per_person=2)
+    found += [("blocks, two rows per person", twice, (4,), relation) for relation in both]
+    return found
+
+
+def tables_enumerated(*, quick: bool = False) -> Iterator[AuditResult]:
+    """No neighbours are told apart by all tables together more than was charged.
+
+    All of it takes less than a second, so a quick run leaves nothing out.
+    """
+    for what, mechanism, shape, relation in cases():
+        yield enumerate_tables(what, mechanism, shape, relation)
+
+
+Charged = Callable[[MeasureTables, Relation], Fraction]
+
+
+def enumerate_tables(
+    what: str,
+    mechanism: MeasureTables,
+    shape: tuple[int, ...],
+    relation: Relation,
+    charged: Charged = MeasureTables.size,
+) -> AuditResult:
+    """One result: in epsilon for Laplace noise, in delta at the claimed epsilon for Gaussian."""
+    pure = mechanism.law == "laplace"
+    size = max(charged(mechanism, relation), Fraction(1, 10**6))
+    promised = mechanism.promise(relation)
+    claimed = float(size)
+    if not pure:
+        least = min(each.noise for each in mechanism.measured)
+        claimed = guarantee_of(DiscreteGaussian(size, least, relation), DELTA).epsilon
+    worst, largest = NOTHING, Fraction(0)
+    found = moves(mechanism, shape, relation)
+    for moved in found:
+        largest = max(largest, enumerated_size(mechanism, moved))
+        noises = [each.noise for each in mechanism.measured]
+        log_p, log_q = outcomes(noises, mechanism.law, moved)
+        worst = worst.or_larger(distance(log_p, log_q, claimed))
+    held = worst.epsilon <= claimed * (1 + _TOLERANCE) if pure else worst.delta <= DELTA
+    close = "no output's log-probability moves by more than epsilon" if pure else (
+        f"outputs are (epsilon, delta)-close at epsilon={claimed:.4g}"
+    )  # fmt: skip
+    return AuditResult(
+        "enumeration",
+        f"{mechanism.title}, {what}: between neighbours {close}.",
+        mechanism.name,
+        str(relation),
+        promised.citation,
+        claimed if pure else DELTA,
+        worst.epsilon if pure else worst.delta,
+        held and largest <= size,
+        f"over {len(found)} moves of a person; the largest costs {float(largest):.6g}, charged "
+        f"is {float(size):.6g}",
+    )
+
+
+def _joined(parts: list[Floats]) -> Floats:
+    return reduce(lambda a, b: (a[:, None] + b[None]).ravel(), parts)
+
+
+def tables_faithful(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
+    """The real tables are the true whole numbers plus noise of the stated law."""
+    for number, law in enumerate(("gaussian", "laplace")):
+        yield fidelity_of_tables(law, Fraction(9), Fraction(9), _DRAWN, seed + number)
+
+
+def fidelity_of_tables(
+    law: str, noise: Fraction, model: Fraction, cells: int, seed: int
+) -> AuditResult:
+    """One drawn table with many cells against the law of its noise."""
+    mechanism = MeasureTables(
+        ((0, flat(cells)),), (NoisyForm(TableForm(((0, 0),), False), noise),), law
+    )
+    codes = np.arange(cells, dtype=np.int32)
+    weights = 1 + np.arange(cells, dtype=np.int64) % 7
+    schema = Schema.parse({"code": cells})
+    table = SealedTable(schema, Sealed(Rows((codes,), weights), "made-up rows"))
+    key, _ = single_run(mechanism, table.relation, Tape.seeded(seed))
+    (noisy,) = mechanism.drawn(table, key)
+    drawn = np.clip(noisy - weights, -40, 40)
+    z = np.arange(-4000, 4001)
+    scale = float(model)
+    mass = np.exp(-(z**2) / (2 * scale)) if law == "gaussian" else np.exp(-np.abs(z) / scale)
+    expected = np.bincount(np.clip(z, -40, 40) + 40, mass / mass.sum())
+    observed = np.append(np.bincount(drawn + 40, minlength=81), 0)
+    p_value = chi_square_p_value(observed, expected.astype(np.float64))
+    return fidelity_result(
+        f"{mechanism.title}: a table has the exact discrete {law.capitalize()} noise.",
+        mechanism.name,
+        mechanism.promise(table.relation).citation,
+        p_value,
+        f"{cells} cells",
+    )
+
+
+def per_table(mechanism: MeasureTables, relation: Relation) -> Fraction:
+    """Broken: sqrt(2) times the add/remove norm of each table, as if they were plain."""
+    weights = np.array([1 / float(each.noise) for each in mechanism.measured])
+    tables = [each.table for each in mechanism.measured]
+    return 2 * squared_single(tables, mechanism.by_column, weights)
+
+
+def all_columns_differ(mechanism: MeasureTables, relation: Relation) -> Fraction:
+    """Broken: only two rows that differ in every column are looked at."""
+    matrices = [table_matrix(mechanism, each, SHAPE) for each in mechanism.measured]
+    opposite = np.array([1, 0, 0, -1])
+    moved = tuple(matrix @ opposite for matrix in matrices)
+    return enumerated_size(mechanism, moved)
+
+
+TWINS: tuple[tuple[str, Charged, tuple[int, ...]], ...] = (
+    ("residual tables are charged sqrt(2) each under substitution", per_table, (40, 40, 20)),
+    ("rows are taken to differ in all columns", all_columns_differ, (40, 40, 20)),
+)
+
+
+def tables_twins(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
+    """Wrong sensitivities and half the noise are caught."""
+    for fault, charged, variances in TWINS:
+        result = enumerate_tables(
+            "two binary columns", residual_tables(variances), SHAPE, Relation.SUBSTITUTION,
+            charged=charged,
+        )  # fmt: skip
+        yield as_twin(fault, "Enumeration", result)
+    halved = fidelity_of_tables("gaussian", Fraction(9), Fraction(18), _DRAWN, seed)
+    yield as_twin("a table has half the variance", "Fidelity", halved)

@@ -1,0 +1,396 @@
+"""Which tables to measure, and how precisely: the choice, from public numbers only.
+
+Plain noise on the cells of every table is always one of the strategies, and nothing is chosen
+that is predicted to be worse, in its largest or in its mean error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.checks import exact
+from winnow.core.relation import Relation
+from winnow.errors import ParameterError
+from winnow.privacy import zcdp_rho
+from winnow.privacy.discrete_gaussian import largest_squared_ratio
+from winnow.release.tables.errors import Errors, Spread, predicted
+from winnow.release.tables.estimates import noise_variance, precision_of
+from winnow.release.tables.measured import NoisyForm, Space, SummedColumn, TableForm
+from winnow.release.tables.mechanism import MeasureTables, joint_size
+from winnow.release.tables.parts import TablePart
+from winnow.release.tables.split import components, joint_tables, laplace_split
+from winnow.release.tables.strategy import Geometry, combined
+from winnow.release.tables.trees import Tree, candidates, flat
+
+Floats = NDArray[np.float64]
+
+OBJECTIVES = ("balanced", "mean", "max")
+PLAIN = "plain noise"
+_GRID = 1 << 10
+"""Laplace scales are multiples of one over this."""
+
+_REWEIGHTED = 40
+"""How often weights are changed for the objective 'max'."""
+
+_SAMPLED = 2048
+"""Trees are compared on so many of the ranges."""
+
+MOST_PURE = 1_000
+"""With more tables, and a delta, Laplace noise is not looked at: it grows with their number,
+Gaussian noise with its root, and is less unless epsilon is in the thousands."""
+
+_SMALLEST_GAIN = 1e-9
+_NEARLY = 1 - Fraction(1, 2**28)
+"""Of what is allowed: more than the rounding of sensitivities."""
+_LARGE = Fraction(10**9)
+_LEAST_SCALE = Fraction(1, 16)
+
+
+@dataclass(frozen=True)
+class TableSetting:
+    """What a strategy has to fit into."""
+
+    relation: Relation
+    rows_per_person: int
+    total_public: bool
+    epsilon: Fraction
+    delta: Fraction
+    accountant: str = "best"
+    """What the noise is sized by: "best", "zcdp", or "pure", which has no use for a delta."""
+    objective: str = "balanced"
+    values: tuple[SummedColumn, ...] = ()
+    joint: bool = True
+    """Whether tables of several tables' columns may be measured instead."""
+
+    @property
+    def laws(self) -> tuple[str, ...]:
+        """The laws of noise that are private enough."""
+        if not self.delta or self.accountant == "pure":
+            return ("laplace",)
+        # At the same rho, Laplace noise has twice the variance, or more.
+        return ("gaussian",) if self.accountant == "zcdp" else ("laplace", "gaussian")
+
+    def squared_ratio(self, least_variance: Fraction) -> Fraction:
+        """What Gaussian noise may have, if no variance is below this."""
+        return _squared_ratio(self.epsilon, self.delta, least_variance, self.accountant)
+
+
+@lru_cache(maxsize=256)
+def _squared_ratio(epsilon: Fraction, delta: Fraction, least: Fraction, by: str) -> Fraction:
+    if by == "zcdp":
+        found = 2 * exact("rho", zcdp_rho(epsilon, delta))
+    else:
+        ratio = largest_squared_ratio(epsilon, delta, least_variance=least)
+        found = exact("squared_ratio", ratio)
+    if found <= 0:
+        raise ParameterError(
+            f"epsilon={float(epsilon):g} is too small for Gaussian noise of any size; raise it"
+        )
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Strategy:
+    """What is measured, with its noise, and the errors that follow for the counts."""
+
+    name: str
+    geometry: Geometry
+    mechanism: MeasureTables
+    spreads: Sequence[Spread]
+    """The standard errors of the counts of each table."""
+
+    @cached_property
+    def errors(self) -> Errors:
+        """What to expect of all answers."""
+        return predicted(self.spreads, self.mechanism.law)
+
+    @cached_property
+    def each(self) -> tuple[Errors, ...]:
+        """What to expect of each table."""
+        return tuple(predicted([one], self.mechanism.law) for one in self.spreads)
+
+
+def choose(parts: tuple[TablePart, ...], setting: TableSetting) -> list[Strategy]:
+    """All strategies, the one to take first."""
+    plain = Geometry(parts, _flat_trees(parts))
+    laws = setting.laws
+    if len(parts) > MOST_PURE and "gaussian" in laws:
+        laws = ("gaussian",)
+    cells = {law: _cells(plain, law, setting) for law in laws}
+    noise = {law: _plain(each) for law, each in cells.items()}
+    found = list(noise.values())
+    best = min(found, key=lambda each: score(each, setting.objective))
+    for law in laws:
+        found.append(cells[law])
+        for geometry in _geometries(plain, law, setting):
+            if law == "laplace":
+                found.append(_split(geometry, setting, ()))
+                if setting.joint and (joint := joint_tables(geometry)):
+                    found.append(_split(geometry, setting, joint))
+                    found += _joint(geometry, setting, joint)
+            else:
+                found += _residuals(geometry, setting, noise[law])
+
+    def key(each: Strategy) -> tuple[bool, float]:
+        return each.name == PLAIN or _worse(each, best), score(each, setting.objective)
+
+    return sorted(found, key=key)
+
+
+def score(each: Strategy, objective: str) -> float:
+    """What is minimised."""
+    errors = each.errors
+    if objective == "balanced":
+        return math.sqrt(errors.largest * errors.mean)
+    return errors.largest if objective == "max" else errors.mean
+
+
+def _worse(each: Strategy, than: Strategy) -> bool:
+    """Whether anything is predicted to be worse, in the largest or in the mean error."""
+    bound = 1 + 1e-9
+    return (
+        each.errors.largest > bound * than.errors.largest
+        or each.errors.mean > bound * than.errors.mean
+    )
+
+
+def _flat_trees(parts: tuple[TablePart, ...]) -> dict[int, Tree]:
+    return {c: flat(part.schema.shape[c]) for part in parts for c in part.columns}
+
+
+def _geometries(plain: Geometry, law: str, setting: TableSetting) -> Iterator[Geometry]:
+    """Columns without an order, and the best trees for those with ranges."""
+    yield plain
+    parts, trees = plain.parts, dict(plain.trees)
+    ranged: dict[int, list[TablePart]] = {}
+    for part in parts:
+        if part.starts is not None:
+            ranged.setdefault(part.columns[0], []).append(_sampled(part))
+    if not ranged:
+        return
+    for column, own in ranged.items():
+        costs = [
+            (_cost(Geometry(tuple(own), {column: tree}), law, setting), place, tree)
+            for place, tree in enumerate(candidates(trees[column].size))
+        ]
+        trees[column] = min(costs)[2]
+    if any(tree.levels > 1 for tree in trees.values()):
+        yield Geometry(parts, trees)
+
+
+def _sampled(part: TablePart) -> TablePart:
+    assert part.starts is not None and part.stops is not None
+    step = -(-part.size // _SAMPLED)
+    return TablePart(part.schema, part.columns, part.starts[::step], part.stops[::step])
+
+
+def _cost(geometry: Geometry, law: str, setting: TableSetting) -> float:
+    """The weighted sum of variances that the best strategy on these trees has, up to a factor."""
+    gains = _gains(geometry, _weights(geometry.parts, setting.objective), setting)
+    if law == "gaussian":
+        return sum(math.sqrt(gain * geometry.price(space)) for space, gain in gains.items()) ** 2
+    split = laplace_split(geometry, gains)
+    precision = combined(geometry, {place: e * e for place, e in split.items()})
+    return sum(gain / precision[space] for space, gain in gains.items())
+
+
+def _gains(geometry: Geometry, weights: Floats, setting: TableSetting) -> dict[Space, float]:
+    """What each subspace is worth; a public total is worth nothing."""
+    gains = geometry.gains(weights)
+    if setting.total_public:
+        del gains[()]
+    least = _SMALLEST_GAIN * max(gains.values(), default=1.0)
+    return {space: max(gain, least) for space, gain in gains.items()}
+
+
+def _weights(parts: tuple[TablePart, ...], objective: str) -> Floats:
+    """How much the variance of one answer of each table counts."""
+    power = 0.0 if objective == "mean" else -0.5
+    return np.array([part.size**power for part in parts])
+
+
+Entry = tuple[TableForm, float]
+"""A table of counts, and its relative precision (Gaussian) or inverse scale (Laplace)."""
+
+
+def _fitted(
+    geometry: Geometry, entries: list[Entry], law: str, setting: TableSetting
+) -> MeasureTables:
+    """The least noise, in these proportions, that the setting allows; values get equal shares."""
+    layers: list[list[tuple[TableForm, Fraction, int | None]]] = []
+    layers.append([(table, Fraction(weight), None) for table, weight in entries])
+    for place, values in enumerate(setting.values):
+        wanted = dict.fromkeys(part.place for part in geometry.parts)
+        tables = [TableForm(each, False, values.reach, signed=True) for each in wanted]
+        layers.append([(table, Fraction(1, table.reach), place) for table in tables])
+
+    def size(layer: list[tuple[TableForm, Fraction, int | None]]) -> Fraction:
+        tables, weights, _ = zip(*layer, strict=True)
+        where = (setting.relation, setting.rows_per_person)
+        return joint_size(law, tables, geometry.trees, weights, *where)
+
+    together = layers[0]
+    if len(layers) > 1:
+        together = []
+        for layer in layers:
+            own = size(layer)
+            together += [(table, weight / own, values) for table, weight, values in layer]
+    whole = size(together)
+
+    def measured(target: Fraction) -> tuple[NoisyForm, ...]:
+        grid = 1 if law == "gaussian" else _GRID
+        top, bottom = (whole / target * grid).as_integer_ratio()
+        steps = [-(-top * w.denominator // (bottom * w.numerator)) for _, w, _ in together]
+        noise = [Fraction(step, grid) for step in steps]
+        if law == "laplace":  # below it, noise is nearly always 0 and its variance no float
+            noise = [max(each, _LEAST_SCALE) for each in noise]
+        pairs = zip(together, noise, strict=True)
+        return tuple(NoisyForm(table, each, values) for (table, _, values), each in pairs)
+
+    if law == "laplace":
+        found = measured(setting.epsilon)
+    else:  # the larger the least variance, the more is allowed; and that lowers the variances
+        found = measured(setting.squared_ratio(Fraction(1)))
+        least = min(each.noise for each in found)
+        lowered = least * setting.squared_ratio(Fraction(1)) / setting.squared_ratio(_LARGE)
+        target = setting.squared_ratio(max(Fraction(1), Fraction(math.floor(lowered))))
+        found = measured(target)
+        if size([(each.table, 1 / each.noise, each.values) for each in found]) > target:
+            found = measured(target * _NEARLY)  # rounding up twice went past it
+    trees = tuple(sorted(geometry.trees.items()))
+    return MeasureTables(trees, found, law, setting.values, setting.rows_per_person)
+
+
+def _strategy(
+    name: str, geometry: Geometry, entries: list[Entry], law: str, setting: TableSetting
+) -> Strategy:
+    mechanism = _fitted(geometry, entries, law, setting)
+    precision = precisions(geometry, mechanism, total_public=setting.total_public)
+    return Strategy(name, geometry, mechanism, geometry.spreads(precision, law))
+
+
+def precisions(
+    geometry: Geometry, mechanism: MeasureTables, *, total_public: bool, values: int | None = None
+) -> dict[Space, float]:
+    """The precision of every subspace that a mechanism gives."""
+    own = [each for each in mechanism.measured if each.values == values]
+    sums = [each for each in own if not each.table.residual]
+    law = mechanism.law
+    found = combined(
+        geometry, {each.table.place: 1 / noise_variance(each.noise, law) for each in sums}
+    )
+    for each in own:
+        if each.table.residual:
+            for space, precision in precision_of(geometry, each, law).items():
+                found[space] += precision
+    if total_public and values is None:
+        found[()] = math.inf
+    return found
+
+
+def _leaves(geometry: Geometry) -> list[Space]:
+    return list(dict.fromkeys(part.place for part in geometry.parts))
+
+
+def _cells(geometry: Geometry, law: str, setting: TableSetting) -> Strategy:
+    """The cells of every table that is asked for, with the same noise."""
+    entries = [(TableForm(place, False), 1.0) for place in _leaves(geometry)]
+    return _strategy(f"cells, {law} noise", geometry, entries, law, setting)
+
+
+def _split(geometry: Geometry, setting: TableSetting, joint: Sequence[Space]) -> Strategy:
+    """Sums of blocks: all tables and levels in the best proportions, with joint tables or not."""
+    weights = _weights(geometry.parts, setting.objective)
+    shares = laplace_split(geometry, _gains(geometry, weights, setting), joint)
+    entries = [(TableForm(place, False), share) for place, share in shares.items()]
+    title = _title(geometry) + (", joint tables too" if joint else "")
+    return _strategy(f"{title}, laplace noise", geometry, entries, "laplace", setting)
+
+
+def _joint(geometry: Geometry, setting: TableSetting, joint: Sequence[Space]) -> Iterator[Strategy]:
+    """One table of all columns for each group of tables that share columns."""
+    groups = components(part.columns for part in geometry.parts)
+    places = [tuple((column, 0) for column in columns) for columns in groups]
+    if set(places) <= {*joint, *_leaves(geometry)}:
+        entries = [(TableForm(place, False), 1.0) for place in places]
+        yield _strategy("joint cells, laplace noise", geometry, entries, "laplace", setting)
+
+
+def _title(geometry: Geometry) -> str:
+    deep = any(tree.levels > 1 for tree in geometry.trees.values())
+    return "blocks in the best proportions" if deep else "cells in the best proportions"
+
+
+def _plain(cells: Strategy) -> Strategy:
+    """Noise on each cell of each table, the same everywhere, and nothing made of it."""
+    geometry, law = cells.geometry, cells.mechanism.law
+    noise = {each.table.place: noise_variance(each.noise, law)
+             for each in cells.mechanism.measured if each.values is None}  # fmt: skip
+    spreads = []
+    for part in geometry.parts:
+        variance = noise[part.place]
+        if part.starts is None:
+            spreads.append(Spread(np.array([math.sqrt(variance)]), part.size))
+            continue
+        own = Geometry((part,), geometry.trees)
+        spreads += own.spreads(combined(own, {part.place: 1 / variance}), law)
+    return Strategy(PLAIN, geometry, cells.mechanism, spreads)
+
+
+def _residuals(geometry: Geometry, setting: TableSetting, plain: Strategy) -> Iterator[Strategy]:
+    """Residual tables in the best proportions, and nearer to plain noise while that is better."""
+    spaces = [space for space in geometry.spaces if space or not setting.total_public]
+    if not spaces:  # columns of one code: only the number of rows could be told
+        return
+    gains = _optimal(geometry, setting)
+    price = dict(zip(geometry.spaces, geometry.prices.tolist(), strict=True))
+    wanted = {space: math.sqrt(gains[space] / price[space]) for space in spaces}
+    even = combined(geometry, dict.fromkeys(_leaves(geometry), 1.0))
+    top = max(sum(wanted[s] * price[s] for s in spaces), 1e-300)
+    base = max(sum(even[s] * price[s] for s in spaces), 1e-300)
+    title = "residuals of trees" if "blocks" in _title(geometry) else "residuals"
+    for part in (0.0, 0.25, 0.5, 0.75):
+        mixed = {s: (1 - part) * wanted[s] / top + part * even[s] / base for s in spaces}
+        entries = [(TableForm(s, True), _in_integers(geometry, s, mixed[s])) for s in spaces]
+        found = _strategy(f"{title}, gaussian noise", geometry, entries, "gaussian", setting)
+        yield found
+        if not _worse(found, plain):
+            return
+
+
+def _in_integers(geometry: Geometry, space: Space, precision: float) -> float:
+    """The precision of whole residuals that gives one of orthonormal coordinates."""
+    scale = 1.0
+    for column, level in space:
+        tree = geometry.trees[column]
+        scale *= tree.radices[level] ** 2 * tree.blocks[level]
+    return precision / scale
+
+
+def _optimal(geometry: Geometry, setting: TableSetting) -> Mapping[Space, float]:
+    """The gains for the objective; for 'max', weights are moved to the tables that are worst."""
+    weights = _weights(geometry.parts, setting.objective)
+    best = gains = _gains(geometry, weights, setting)
+    if setting.objective != "max" or len(geometry.parts) == 1:
+        return gains
+    least = math.inf
+    for _ in range(_REWEIGHTED):
+        price = {s: geometry.price(s) for s in gains}
+        precision = {s: math.sqrt(g / price[s]) for s, g in gains.items()}
+        cost = sum(precision[s] * price[s] for s in precision)
+        precision = {s: p / cost for s, p in precision.items()}
+        if setting.total_public:
+            precision[()] = math.inf
+        worst = geometry.worst(precision)
+        if worst.max() < least:
+            least, best = float(worst.max()), gains
+        weights = weights * (worst / worst.max()) ** 0.7
+        gains = _gains(geometry, weights, setting)
+    return best

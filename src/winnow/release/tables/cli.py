@@ -1,0 +1,347 @@
+"""``winnow tabulate`` and ``winnow plan tabulate``: tables with errors, from a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from winnow.cli.derived import Typed
+from winnow.cli.options import (
+    ASKED,
+    PLAIN_TEXT,
+    SCHEMA_EXAMPLE,
+    TABLE,
+    AssumedRowsPerPersonOption,
+    ColumnsOption,
+    JsonOption,
+    MaxRowsPerPersonOption,
+    OneRowOption,
+    OutOption,
+    PersonOption,
+    SchemaOption,
+    SeedOption,
+    TableArgument,
+    TextOptions,
+    check_unit_said,
+    option,
+    plot_of,
+    relation_of_people,
+    some_of,
+)
+from winnow.cli.recording import UNRECORDED, Record, warn_of_other_labels
+from winnow.cli.reporting import reported, saved_then_shown
+from winnow.cli.with_cut import check_cut
+from winnow.core.relation import Relation
+from winnow.errors import ParameterError
+from winnow.release.tables.request import PlannedTabulate, Tabulate
+
+if TYPE_CHECKING:
+    from winnow.core.released import Released
+    from winnow.core.schema import Schema
+    from winnow.release.tables.plan import TabulatePlan
+    from winnow.release.tables.result import ReleasedTable, ReleasedTables
+
+_MOST_SHOWN = 200
+"""Rows that the terminal shows of all tables together."""
+
+EXAMPLES = """\
+Examples:
+
+winnow tabulate people.csv --schema schema.json --by race,age --epsilon 1 --one-row-per-person
+
+winnow tabulate people.csv --schema schema.json --by race,age --by sex --values hours --epsilon 1 \
+--delta 1e-6 --out tables.parquet --report report.html --one-row-per-person
+
+winnow tabulate people.csv --schema schema.json --workload marginals:2+prefixes:age --epsilon 1 \
+--delta 1e-6 --out tables.csv --one-row-per-person
+
+winnow plan tabulate --schema schema.json --by race,age --epsilon 1
+"""
+EXAMPLES += SCHEMA_EXAMPLE
+
+
+ByOption = Annotated[
+    list[str] | None,
+    typer.Option("--by", metavar="A,B,...", help="The columns of one table; may be repeated."),
+]
+WorkloadOption = Annotated[
+    str | None,
+    typer.Option(
+        "--workload",
+        metavar="W",
+        help="Instead of --by: marginals:2, prefixes:COLUMN or ranges:COLUMN, joined by +.",
+    ),
+]
+ReportOption = Annotated[
+    Path | None,
+    option("--report", "FILE", "A page with tables, errors and the receipt: one .html.", "Output"),
+]
+
+
+@reported()
+def tabulate(
+    table: TableArgument,
+    schema: SchemaOption,
+    asked: Typed[Tabulate],
+    by: ByOption = None,
+    workload: WorkloadOption = None,
+    columns: ColumnsOption = None,
+    seed: SeedOption = None,
+    person: PersonOption = None,
+    one_row: OneRowOption = False,
+    max_rows: MaxRowsPerPersonOption = 1,
+    relation: Annotated[Relation | None, relation_of_people(TABLE, Relation.SUBSTITUTION)] = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            "--rows",
+            metavar="N",
+            help="A public number of rows, where theirs is private. Without it, it is measured.",
+            rich_help_panel=TABLE,
+        ),
+    ] = None,
+    text: TextOptions = PLAIN_TEXT,
+    record: Record = UNRECORDED,
+    out: OutOption = None,
+    report: ReportOption = None,
+    plot: Annotated[Path | None, plot_of("Draw the first tables")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Release tables of counts, sums and means, with a standard error for every number.
+
+    Tables that overlap agree with each other. What is measured, and how precisely, is chosen
+    from public numbers so that errors are small, and never larger than with plain noise.
+    """
+    from winnow.cli.files import are_large, check_targets, named_by, refuse_overwriting
+    from winnow.cli.printing import working
+    from winnow.core.saving import check_target, receipt_path
+    from winnow.read.about import table as about_table
+    from winnow.read.table import read_table
+    from winnow.topk.beside import rest_of
+
+    check_unit_said(person, one_row, "--person")
+    check_cut(asked.with_cut, person is not None, "--person and --max-rows")
+    read = [*named_by(table), schema]
+    check_targets(read, out, plot)
+    if report is not None:
+        check_target(report, (".html", ".htm"))
+        refuse_overwriting(read, "--report", report)
+    if out is not None and out.suffix.lower() == ".csv":
+        refuse_overwriting(read, "--out", receipt_path(out))
+    declared, tables = _tables(schema, columns, by, workload, asked.values)
+    relation, budget = record.account(relation, Relation.SUBSTITUTION)
+    request = asked(by=tables, budget=budget, seed=seed)
+    own = replace(request, epsilon=rest_of(request.with_cut, request.epsilon) or request.epsilon,
+                  with_cut=0)  # fmt: skip
+    public = about_table(declared, rows=rows, relation=relation, max_rows=max_rows)
+    answers = own.plan(public).answers or 0
+    printed = out is None and report is None and not json
+    if printed and answers > _MOST_SHOWN:
+        raise ParameterError(
+            f"these tables have more than {_MOST_SHOWN} answers, too many to show; give --out, "
+            "--report or --json"
+        )
+    with working(f"reading {table}") if are_large(read) else nullcontext():
+        sealed = read_table(
+            table,
+            schema=declared,
+            person=person,
+            max_rows=max_rows,
+            relation=relation,
+            rows=rows,
+            **text.said(),
+            salt=None if seed is None else f"seed {seed}",  # repeatable, too
+        )
+    warn_of_other_labels(budget, sealed)
+    released = request.plan(sealed).run(sealed, budget=budget, seed=seed)
+    written: list[tuple[str, Path]] = []
+
+    def show() -> None:
+        _show(released, written, whole=(out is None and report is None) or not written)
+
+    with saved_then_shown(released, json, show, "the tables are released and printed"):
+        written += _write(released, out, plot)
+        if report is not None:
+            written.append(("report", _write_report(released, report, table, max_rows)))
+
+
+def _tables(
+    schema: Path, columns: str | None, by: list[str] | None, workload: str | None,
+    values: list[str],
+) -> tuple[Schema, Any]:  # fmt: skip
+    """The schema of the columns that are needed, and the tables."""
+    from winnow.core.schema import Schema
+    from winnow.release.cli.view import workload_of
+
+    declared = some_of(Schema.parse(schema), columns)
+    if (not by) is (workload is None):
+        raise ParameterError("say which tables: give --by A,B (as often as needed) or --workload W")
+    if workload is not None:
+        return declared, workload_of(workload)
+    tables = [_names(text) for text in by or ()]
+    needed = dict.fromkeys(name for names in (*tables, values) for name in names)
+    return declared.subset(list(needed)), tables
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
+
+
+def _write(
+    released: Released[ReleasedTables], out: Path | None, plot: Path | None
+) -> list[tuple[str, Path]]:
+    from winnow.core.saving import write_whole
+
+    written = []
+    if out is not None:
+        released.value.save(out, about=released.to_about())
+        written.append(("tables", out))
+    if plot is not None:
+        from winnow.plots.tables import draw_tables
+
+        seeded = "" if released.receipt.randomness == "os" else " (seeded: not private)"
+        title = f"{released.guarantee}{seeded}"
+        write_whole(plot, draw_tables(released.value, title=title, ending=plot.suffix.lower()))
+        written.append(("figure", plot))
+    return written
+
+
+def _write_report(
+    released: Released[ReleasedTables], report: Path, table: str, rows_per_person: int
+) -> Path:
+    from datetime import UTC, datetime
+
+    from winnow.core.saving import write_whole
+    from winnow.report.tabulated import tables_page
+
+    made = tables_page(
+        released,
+        title=f"Tables of {Path(table).stem}",
+        date=datetime.now(UTC).date().isoformat(),
+        rows_per_person=rows_per_person,
+    )
+    write_whole(report, made)
+    return report
+
+
+def _show(
+    released: Released[ReleasedTables], written: list[tuple[str, Path]], *, whole: bool
+) -> None:
+    from rich.text import Text
+
+    from winnow.cli.printing import add_receipt, console, pairs, visible
+
+    show = console()
+    for table in released.value:
+        for each in _grids(table) if whole else ():
+            show.print(each)
+    lines = pairs()
+    for what, path in written:
+        lines.add_row(what, Text(visible(path), style="bold green"))
+    total = released.value.total
+    assert total is not None
+    error = float(total.standard_error)
+    known = "public" if not error else f"±{error:,.3g} (1 sd)"
+    lines.add_row("rows", f"{float(total.estimate):,.0f}, {known}")
+    for note in released.value.notes:
+        lines.add_row("note", Text(note))
+    add_receipt(lines, released)
+    show.print(lines)
+
+
+def _grids(table: ReleasedTable) -> Iterator[Any]:
+    """The counts, then the sums and means: a grid for each, so that it fits a terminal."""
+    from winnow.cli.printing import grid
+
+    columns = list(table.readable().items())
+    labels, answers = columns[: len(table.columns)], columns[len(table.columns) :]
+    for start in range(0, len(answers), 4):
+        shown = [*labels, *answers[start : start + 4]]
+        heads = ("standard error", "low", "high")
+        named = [(name, "left") for name, _ in labels]
+        named += [(answers[start][0].replace("_", " "), "right"), *((h, "right") for h in heads)]
+        yield grid(named, zip(*(column.tolist() for _, column in shown), strict=True))
+
+
+PLAN_EXAMPLES = """\
+Examples:
+
+winnow plan tabulate --schema schema.json --by race,age --by sex --epsilon 1 --delta 1e-6
+
+winnow plan tabulate --schema schema.json --workload marginals:2 --error 50 --delta 1e-6
+"""
+
+
+@reported()
+def plan(
+    schema: SchemaOption,
+    asked: Typed[PlannedTabulate],
+    by: ByOption = None,
+    workload: WorkloadOption = None,
+    columns: ColumnsOption = None,
+    max_rows: AssumedRowsPerPersonOption = 1,
+    relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
+    json: JsonOption = False,
+    out: OutOption = None,
+) -> None:
+    """Say which errors tables would have; no data are read and nothing is spent."""
+    from winnow.cli.files import refuse_overwriting
+    from winnow.cli.printing import show_json
+    from winnow.core.saving import check_target, save
+    from winnow.read.about import table as about_table
+
+    if out is not None:
+        check_target(out)
+        refuse_overwriting([schema], "--out", out)
+    declared, tables = _tables(schema, columns, by, workload, asked.values)
+    public = about_table(declared, relation=relation, max_rows=max_rows)
+    planned = asked(by=tables).plan(public)
+    document = planned.to_dict()
+    if json:
+        show_json(document)
+    else:
+        _show_plan(planned)
+    if out is not None:
+        names = ("epsilon", "delta", "relation", "rows_per_person", "total", "strategy")
+        about = {name: document[name] for name in names}
+        save(out, document, [{**row, **about} for row in document["rows"]])
+
+
+def _show_plan(planned: TabulatePlan) -> None:
+    from rich.text import Text
+
+    from winnow.cli.printing import console, grid, pairs
+    from winnow.release.tables.expected import SCOPE
+
+    lines = pairs()
+    lines.add_row("asked", Text(
+        f"epsilon {planned.epsilon:.6g}, delta {float(planned.asked.delta):.6g}, "
+        f"{planned.relation.sentence}, the number of rows is {planned.expected.total}"
+    ))  # fmt: skip
+    lines.add_row("taken", Text(planned.strategy))
+    show = console()
+    show.print(lines)
+    heads = [("table", "left"), ("answers", "right"), ("standard error", "right"),
+             ("mean error", "right"), ("largest", "right"), ("plain noise", "right")]  # fmt: skip
+    show.print(
+        grid(heads, (
+            (row.table, f"{row.answers:,}", f"{row.standard_error:,.3g}", f"{row.mean:,.3g}",
+             f"{row.largest:,.3g}", f"{row.plain_largest:,.3g}")
+            for row in planned.rows
+        ))
+    )  # fmt: skip
+    heads = [("strategy", "left"), ("measured tables", "right"), ("largest", "right"),
+             ("mean", "right")]  # fmt: skip
+    show.print(
+        grid(heads, (
+            (f"{each.strategy}, {each.noise}" if each.strategy == "plain noise" else each.strategy,
+             f"{each.tables:,}", f"{each.largest:,.3g}", f"{each.mean:,.3g}")
+            for each in planned.compared
+        ))
+    )  # fmt: skip
+    show.print(SCOPE, style="dim")

@@ -1,0 +1,303 @@
+"""``winnow.plan.tabulate``: the plan that ``winnow.tabulate`` runs, from public numbers alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any
+
+from winnow.core.checks import Real
+from winnow.core.key import Key
+from winnow.core.notebook import Card, InNotebook, lines_card, ruled
+from winnow.core.options import takes
+from winnow.core.padding import Padding
+from winnow.core.plan import Plan
+from winnow.core.released import Released
+from winnow.errors import ParameterError
+from winnow.foreign import guarded
+from winnow.privacy import Budget
+from winnow.privacy.sizing import sizing_accountant
+from winnow.read.about import AboutTable, about_table
+from winnow.read.counts import SealedCounts
+from winnow.read.crossing import SealedTable, sealed_table
+from winnow.release.tables.estimates import layer_of
+from winnow.release.tables.expected import SCOPE, StrategyRow, TableRow, TablesExpected, expected_of
+from winnow.release.tables.keys import keys_expected, keys_plan
+from winnow.release.tables.request import PlannedTabulate, Tabulate
+from winnow.release.tables.result import ReleasedTables
+from winnow.release.tables.settings import TableRequest, TablesSettings, tables_settings
+from winnow.select.about import AboutScores
+from winnow.select.about import about as about_counts
+from winnow.topk.beside import charged_with, cut_of, run_beside
+from winnow.topk.mechanisms.cut_away import MeasureCut
+
+_STEPS = 40
+_MOST_EPSILON = 2.0**20
+_SECONDS, _SECONDS_OF_ANSWER = 0.25, 1e-5
+"""Not measured: with the usual spare they give what a server waits for, 1 s and 40 us an answer."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TabulatePlan(Plan[Any, ReleasedTables], InNotebook):
+    """What ``winnow.tabulate`` charges, draws and promises, before rows are looked at."""
+
+    asked: Tabulate = field(repr=False)
+    about: AboutTable | AboutScores = field(repr=False)
+    """What is public of the table, or of the counts."""
+    release: Plan[Any, ReleasedTables] = field(repr=False)
+    """The plan of the tables alone, where an estimate of what was left out stands beside them."""
+    settings: TablesSettings | None = field(default=None, repr=False)
+    """What is measured of a table, and with which noise; None: of counts."""
+    cut: MeasureCut | None = field(default=None, repr=False)
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon that was asked for, or found for a wanted error."""
+        return float(self.asked.epsilon)
+
+    @cached_property
+    def expected(self) -> TablesExpected:
+        """What to expect of every table, and of every strategy."""
+        if self.settings is not None:
+            return expected_of(self.settings)
+        assert isinstance(self.about, AboutScores)
+        return keys_expected(self.release, self.about)
+
+    @property
+    def error(self) -> float | None:
+        """The largest error to expect over all tables, in rows; None: the keys are private."""
+        if self.settings is not None:  # not the errors of each table, of which there may be many
+            return self.settings.strategy.errors.largest
+        return self.compared[0].largest if self.compared else None
+
+    @property
+    def strategy(self) -> str:
+        """What is measured, and with which noise."""
+        return self.expected.strategy
+
+    @property
+    def rows(self) -> tuple[TableRow, ...]:
+        """What to expect of each table."""
+        return self.expected.rows
+
+    @property
+    def compared(self) -> tuple[StrategyRow, ...]:
+        """All strategies that were looked at, the one that is taken first."""
+        return self.expected.compared
+
+    @property
+    def answers(self) -> int | None:
+        """How many answers all tables have; None: the keys are private."""
+        return _answers(self.settings, self.about)
+
+    @guarded
+    def run(
+        self,
+        data: SealedTable | SealedCounts,
+        *,
+        budget: Budget | None = None,
+        seed: int | None = None,
+        padding: Padding | None = None,
+    ) -> Released[ReleasedTables]:
+        """Charge the budget, draw all tables, and release them with their errors."""
+        held = padding or self.asked.running.padding()
+        ready = self.ready(data)
+        if self.cut is None:
+            return super().run(ready, budget=budget, seed=seed, padding=held)
+        return run_beside(
+            self.cut, self.release, ready, data.people, budget=budget, seed=seed, padding=held
+        )
+
+    def ready(self, data: Any) -> Any:
+        """The data as the draw takes them; those of another plan are refused."""
+        if isinstance(self.about, AboutTable):
+            table = sealed_table(data)
+            self.about.check(about_table(table))
+            return table
+        if not isinstance(data, SealedCounts):
+            raise ParameterError(
+                f"the plan is for counts, and this is a {type(data).__name__}; give wn.counts(...)"
+            )
+        self.about.check(data)
+        return data.to_scores() if data.domain_known else data
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain data, ready for JSON."""
+        about = self.about
+        if isinstance(about, AboutTable):
+            bound = {"rows_per_person": about.rows_per_person}
+        else:
+            bound = {"max_items": about.max_items or 1}
+        return {
+            "epsilon": self.epsilon,
+            "delta": float(self.asked.delta),
+            "relation": str(self.relation),
+            **bound,
+            "total": self.expected.total,
+            "strategy": self.strategy,
+            "mechanism": self.name,
+            "guarantee": self.guarantee.to_dict(),
+            "reason": self.reason,
+            "error": self.error,
+            "seconds": self.seconds,
+            "rows": [asdict(row) for row in self.rows],
+            "compared": [asdict(row) for row in self.compared],
+            "scope": SCOPE,
+        }
+
+    def table(self) -> list[list[str]]:
+        """The plan as a table, its first line the headings."""
+        lines = [["table", "answers", "standard error", "mean", "largest", "plain noise"]]
+        lines += [
+            [row.table, f"{row.answers:,}", f"{row.standard_error:,.3g}", f"{row.mean:,.3g}",
+             f"{row.largest:,.3g}", f"{row.plain_largest:,.3g}"]
+            for row in self.rows
+        ]  # fmt: skip
+        return lines
+
+    def _title(self) -> str:
+        return (
+            f"epsilon={self.epsilon:.6g}, delta={float(self.asked.delta):.6g}, "
+            f"{self.relation.sentence}, the number of rows is {self.expected.total}"
+        )
+
+    def _card(self) -> Card:
+        return lines_card(self._title(), self.table(), f"by {self.strategy}", SCOPE)
+
+    def __str__(self) -> str:
+        shown = ruled(self.table(), texts=())
+        return "\n".join([self._title(), f"by {self.strategy}", "", *shown, "", SCOPE])
+
+
+@takes(PlannedTabulate)
+def tabulate(
+    about: AboutTable | SealedTable | AboutScores | SealedCounts, asked: PlannedTabulate
+) -> TabulatePlan:
+    """Say what ``winnow.tabulate`` does with such a table; nothing is read and nothing is spent.
+
+    ``about`` is a sealed table or counts, of which only what is public is looked at, or
+    ``wn.plan.table(schema)`` or ``wn.plan.counts(...)`` where there are none yet. The options are
+    those of ``winnow.tabulate``; in the place of ``epsilon`` may stand the largest ``error`` in
+    rows that is to be expected over all tables: the plan is then for the least epsilon (to four
+    digits) that brings it. The plan says what is measured and why, what it is charged, and the
+    errors of every table; ``plan.run(table, budget=)`` releases them.
+    """
+    return asked.plan(about)
+
+
+def planned_for(asked: PlannedTabulate, given: Any) -> TabulatePlan:
+    """The plan at an epsilon, or at the least one that brings the wanted error."""
+    if (asked.epsilon is None) is (asked.error is None):
+        raise ParameterError("give epsilon, or the error that is wanted; one of the two")
+    if asked.epsilon is not None:
+        return asked.at(asked.epsilon).plan(given)
+    assert asked.error is not None
+    error, public = float(asked.error), about_of(given)
+
+    def reached(epsilon: float) -> bool:
+        largest = asked.at(epsilon).plan(public).error
+        if largest is None:
+            raise ParameterError("nothing is known of this error beforehand; give epsilon")
+        return largest <= error
+
+    return asked.at(_least_epsilon(reached, error)).plan(public)
+
+
+def planned(asked: Tabulate, given: Any) -> TabulatePlan:
+    """The plan of a request, by what is public of the table or the counts."""
+    public = about_of(given)
+    cut, epsilon = cut_of(asked.with_cut, asked.epsilon, public.bound)
+    settings: TablesSettings | None = None
+    if isinstance(public, AboutTable):
+        settings = _settings(asked, public, epsilon)
+        plan = _tables(settings, public)
+    else:
+        if asked.by is not None or len(asked.values):
+            raise ParameterError("counts are a table by themselves; leave out by= and values=")
+        plan = keys_plan(public, epsilon, asked.delta)
+    seconds = _SECONDS + _SECONDS_OF_ANSWER * (_answers(settings, public) or 0)
+    plan = replace(plan, seconds=seconds)
+    charged = charged_with(cut, plan)
+    drawn = {each.name: getattr(charged, each.name) for each in fields(Plan)}
+    return TabulatePlan(
+        **drawn, asked=asked, about=public, release=plan, settings=settings, cut=cut
+    )
+
+
+def _answers(settings: TablesSettings | None, public: AboutTable | AboutScores) -> int | None:
+    if settings is not None:
+        return sum(part.size for part in settings.parts)
+    return public.candidates if isinstance(public, AboutScores) else None
+
+
+def about_of(given: Any) -> AboutTable | AboutScores:
+    """What is public of a table or of counts, or what was said of some that are still to come."""
+    if isinstance(given, SealedCounts | AboutScores):
+        public = about_counts(given)
+        assert isinstance(public, AboutScores)
+        return public
+    return about_table(given)
+
+
+def _settings(asked: Tabulate, public: AboutTable, epsilon: Real) -> TablesSettings:
+    if public.schema is None:
+        raise ParameterError("tables need the columns of their table; give wn.plan.table(schema)")
+    known = 1 if public.rows_are_public else None  # that it is known matters, not what it is
+    return tables_settings(
+        TableRequest(
+            schema=public.schema,
+            by=asked.by,
+            epsilon=epsilon,
+            delta=asked.delta,
+            values=asked.values if isinstance(asked.values, str) else tuple(asked.values),
+            objective=asked.objective,
+            relation=public.relation,
+            rows_per_person=public.rows_per_person,
+            public_rows=known if public.rows is None else public.rows,
+            accountant=(
+                "best" if asked.budget is None else sizing_accountant(asked.budget, asked.delta)
+            ),
+            memory=asked.running.memory,
+        )
+    )
+
+
+def _tables(settings: TablesSettings, public: AboutTable) -> Plan[SealedTable, ReleasedTables]:
+    """The release of tables by the strategy that was chosen."""
+    mechanism, geometry = settings.strategy.mechanism, settings.strategy.geometry
+
+    def tables(table: SealedTable, key: Key) -> ReleasedTables:
+        numbers = mechanism.drawn(table, key)
+        total = None
+        if public.rows_are_public:
+            total = table.n if public.rows is None else public.rows
+        layers = [layer_of(geometry, mechanism, numbers, total=total)]
+        layers += [
+            layer_of(geometry, mechanism, numbers, values=i) for i in range(len(settings.values))
+        ]
+        return ReleasedTables(settings.parts, tuple(layers), mechanism.law, settings.values)
+
+    return Plan(
+        mechanism=mechanism,
+        relation=public.relation,
+        guarantee=settings.guarantee,
+        draw=tables,
+        check=mechanism.check,
+        reason=settings.reason,
+    )
+
+
+def _least_epsilon(reached: Callable[[float], bool], error: float) -> float:
+    """The least epsilon whose largest error is at most the wanted one."""
+    low, high = 2.0**-20, 1.0
+    while not reached(high):
+        low, high = high, 2 * high
+        if high > _MOST_EPSILON:
+            raise ParameterError(f"error={error:g} is not reached by any epsilon; allow more")
+    for _ in range(_STEPS):
+        if high / low < 1.0001:
+            break
+        middle = (low * high) ** 0.5
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return float(f"{high:.5g}") if reached(float(f"{high:.5g}")) else high

@@ -1,0 +1,214 @@
+"""Orthogonal subspaces of the domain, and what a precision on each of them gives.
+
+A subspace is a choice of one level of details, or the constant, for every column: written as
+((column, level), ...) for the columns that are not constant in it. An estimate of each, with
+its own precision (one over the variance of an orthonormal coordinate), gives every table by
+exact least squares, and the variance of every answer before anything is measured:
+
+    variance of q = sum over S of  prod |P_l q_i|^2 / precision_S.
+
+One level everywhere is ResidualPlanner [Xiao, He, Zhang, Kifer 2023]; more levels are a weighted
+hierarchy [Qardaji, Yang, Li 2013].
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.release.tables.errors import Spread
+from winnow.release.tables.measured import Space
+from winnow.release.tables.parts import TablePart
+from winnow.release.tables.simulation import median_of_largest
+from winnow.release.tables.trees import Tree
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Precision = Mapping[Space, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Incidence:
+    """Which subspaces the tables of cells are made of: one entry for each pair."""
+
+    parts: Integers
+    """The places of these tables among all parts."""
+    of: Integers
+    """For each entry the place of its table in ``parts``."""
+    spaces: Integers
+    """For each entry the number of its subspace."""
+    energies: Floats
+    """|P_S q|^2, which is the same for all cells of a table."""
+    seen: Floats
+    """What noise of precision 1 on the cells gives to the subspace."""
+
+    def variances(self, precision: Floats) -> Floats:
+        """Of a cell of each table, when every subspace has its precision."""
+        each = self.energies / precision[self.spaces]
+        return np.bincount(self.of, each, len(self.parts)).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Geometry:
+    """The tables that are asked for, over columns with trees; all public."""
+
+    parts: tuple[TablePart, ...]
+    trees: Mapping[int, Tree]
+
+    def spaces_of(self, columns: tuple[int, ...]) -> list[Space]:
+        """The subspaces that a table of these columns is made of."""
+        found: list[Space] = [()]
+        for column in sorted(columns):
+            levels = [((column, level),) for level in range(self.trees[column].levels)]
+            found += [space + own for space in found for own in levels]
+        return found
+
+    @cached_property
+    def spaces(self) -> tuple[Space, ...]:
+        """All subspaces, smaller ones first."""
+        found = {space for part in self.parts for space in self.spaces_of(part.columns)}
+        return tuple(sorted(found, key=lambda space: (len(space), space)))
+
+    @cached_property
+    def numbers(self) -> Mapping[Space, int]:
+        """The place of each subspace among all."""
+        return {space: number for number, space in enumerate(self.spaces)}
+
+    @cached_property
+    def incidence(self) -> Incidence:
+        """Of the tables of cells; energies are products over columns."""
+        numbers, trees = self.numbers, self.trees
+        parts = [place for place, part in enumerate(self.parts) if part.starts is None]
+        lists = [self.spaces_of(self.parts[place].columns) for place in parts]
+        spaces = np.array([numbers[space] for each in lists for space in each], np.int64)
+        of = np.repeat(np.arange(len(parts)), [len(each) for each in lists])
+        columns = [self.parts[place].columns for place in parts]
+        wholes = np.array([math.prod(float(trees[c].padded) for c in each) for each in columns])
+        inside = [math.prod(float(trees[c].padded) for c, _ in space) for space in self.spaces]
+        rest = wholes[of] / np.array(inside)[spaces]
+        return Incidence(
+            np.array(parts, np.int64), of, spaces, self.prices[spaces] / rest**2, 1.0 / rest
+        )
+
+    @cached_property
+    def prices(self) -> Floats:
+        """The squared length of one row in every subspace: what precision one there costs."""
+        return np.array([self.price(space) for space in self.spaces])
+
+    def price(self, space: Space) -> float:
+        """The same for one of them."""
+        return math.prod(self.trees[column].share(level) for column, level in space)
+
+    @cached_property
+    def ranges(self) -> Mapping[int, Floats]:
+        """For the parts that are no tables of cells |P_l q|^2 of every range, by place."""
+        return {
+            place: self.trees[part.columns[0]].energies(part.starts, part.stops)
+            for place, part in enumerate(self.parts)
+            if part.starts is not None and part.stops is not None
+        }
+
+    def gains(self, weights: Floats) -> dict[Space, float]:
+        """By how much the weighted sum of variances falls with one over each precision."""
+        cells = self.incidence
+        sizes = [float(self.parts[place].size) for place in cells.parts.tolist()]
+        each = (weights[cells.parts] * np.array(sizes))[cells.of] * cells.energies
+        # numpy makes whole numbers of no weights at all
+        found = np.bincount(cells.spaces, each, len(self.spaces)).astype(np.float64)
+        for place, energies in self.ranges.items():
+            column = self.parts[place].columns[0]
+            sums = weights[place] * energies.sum(axis=1)
+            for level in range(self.trees[column].levels):
+                found[self.numbers[((column, level),)]] += sums[level]
+            found[self.numbers[()]] += sums[-1]
+        return dict(zip(self.spaces, found.tolist(), strict=True))
+
+    def array(self, precision: Precision) -> Floats:
+        """The precision of every subspace, by number."""
+        return np.array([precision[space] for space in self.spaces])
+
+    def variance(self, place: int, precision: Precision) -> Floats:
+        """Of the answers of a part; axes along which all are alike have length 1."""
+        part = self.parts[place]
+        if part.starts is None:
+            alone = Geometry((part,), self.trees)
+            held = alone.incidence.variances(alone.array(precision))
+            return held.reshape([1] * len(part.columns))
+        column = part.columns[0]
+        spaces = [((column, level),) for level in range(self.trees[column].levels)]
+        inverse = np.array([1 / precision[space] for space in [*spaces, ()]])
+        return np.maximum(inverse @ self.ranges[place], 0.0)
+
+    def worst(self, precision: Precision) -> Floats:
+        """The largest variance of an answer of each part."""
+        found = np.empty(len(self.parts))
+        found[self.incidence.parts] = self.incidence.variances(self.array(precision))
+        for place in self.ranges:
+            found[place] = self.variance(place, precision).max()
+        return found
+
+    def spreads(self, precision: Precision, law: str) -> list[Spread]:
+        """The standard errors of each part; for ranges with their largest error, simulated."""
+        cells = self.incidence
+        held = np.sqrt(cells.variances(self.array(precision)))
+        found = {
+            place: Spread(held[i : i + 1], self.parts[place].size)
+            for i, place in enumerate(cells.parts.tolist())
+        }
+        for place in self.ranges:
+            part = self.parts[place]
+            deviations = np.sqrt(self.variance(place, precision))
+            tree = self.trees[part.columns[0]]
+            found[place] = Spread(deviations, 1, median_of_largest(part, tree, precision, law))
+        return [found[place] for place in range(len(self.parts))]
+
+
+def seen_by(geometry: Geometry, place: Space, precision: float) -> dict[Space, float]:
+    """What noise of one precision on each sum of blocks gives to every subspace below.
+
+    White noise on block sums is white noise on each subspace: divided by the block, and summed
+    over the columns that a subspace does not have. A joint table tells of more than is asked for;
+    only what is asked for is listed.
+    """
+    trees, found = geometry.trees, {}
+    size = math.prod(trees[column].blocks[level] for column, level in place)
+    for space in _below(geometry, place):
+        at = dict(space)
+        rest = math.prod(trees[column].padded for column, _ in place if column not in at)
+        found[space] = precision * size / rest
+    return found
+
+
+def _below(geometry: Geometry, place: Space) -> Iterator[Space]:
+    """The subspaces of the geometry that block sums tell of; there may be far more of others."""
+    ranges = [range(level, geometry.trees[column].levels) for column, level in place]
+    if math.prod(len(levels) + 1 for levels in ranges) > len(geometry.spaces):
+        inside = dict(zip((column for column, _ in place), ranges, strict=True))
+        for space in geometry.spaces:
+            if all(column in inside and level in inside[column] for column, level in space):
+                yield space
+        return
+    for chosen in itertools.product(*([None, *levels] for levels in ranges)):
+        pairs = zip(place, chosen, strict=True)
+        space = tuple((column, x) for (column, _), x in pairs if x is not None)
+        if space in geometry.numbers:
+            yield space
+
+
+def combined(geometry: Geometry, measured: Mapping[Space, float]) -> dict[Space, float]:
+    """The precision of every subspace when tables of block sums are measured."""
+    cells, rest = geometry.incidence, dict(measured)
+    places = [geometry.parts[place].place for place in cells.parts.tolist()]
+    own = np.array([rest.pop(place, 0.0) for place in places])
+    sums = np.bincount(cells.spaces, own[cells.of] * cells.seen, len(geometry.spaces))
+    found = dict(zip(geometry.spaces, sums.tolist(), strict=True))
+    for place, precision in rest.items():
+        for space, each in seen_by(geometry, place, precision).items():
+            found[space] += each
+    return found
