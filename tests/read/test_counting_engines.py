@@ -306,3 +306,19 @@ def test_an_interrupt_stops_a_query_that_would_never_end() -> None:
     finally:
         signal.signal(signal.SIGINT, before)
     assert run(connection, "SELECT 1") == [(1,)]
+
+
+def test_many_items_of_a_database_of_ones_own_are_collected() -> None:
+    """DuckDB 2.0 waited for ever at the limit of this query, from about 100,000 items on."""
+    connection = duckdb.connect()
+    connection.execute(
+        "CREATE TABLE log AS SELECT 'person ' || n AS u, 'item ' || (n % 120000) AS i "
+        "FROM range(240000) t(n)"
+    )
+    waited_too_long = threading.Timer(60, connection.interrupt)
+    waited_too_long.start()
+    try:
+        found = wn.counts((connection, "log"), item="i", person="u", max_items=1, salt="s")
+    finally:
+        waited_too_long.cancel()
+    assert opened(found) == {f"item {n}": 2 for n in range(120_000)}

@@ -105,7 +105,7 @@ class DuckTable(Engine):
         totals = Counts()
         for part in range(parts):
             split = people_of_part(query.apart, part, parts)
-            asked = no_more_than(most, self.counts(query, *split))
+            asked = self.counts(query, *split, most=most)
             for item, count in run(self.connection, asked.sql(dialect="duckdb")):
                 totals[item] = totals.get(item, 0) + count
             if most is not None and len(totals) > most:
@@ -122,16 +122,17 @@ class DuckTable(Engine):
         """
         return replace(typed(query, self.types()), encoded=True)
 
-    def counts(self, query: CountQuery, *filters: exp.Expression) -> exp.Select:
-        """The counts as one query."""
-        if isinstance(query, BasketQuery):
-            listed, source = listed_in_one_text(query.items), self._exact_texts(query)
-            return query.over(source, *filters, listed=listed)
-        if query.person is None or query.items_per_person is None:
-            listed = listed_in_one_text(query.items)
-            return query.over(self.source.copy(), *filters, listed=listed)
-        names = own_name("items"), own_name("people")
-        return PackedPairs(query, self.source, *names).in_one(*filters)
+    def counts(
+        self, query: CountQuery, *filters: exp.Expression, most: int | None = None
+    ) -> exp.Select:
+        """The counts as one query; of more than ``most`` items one more than that is enough."""
+        baskets = isinstance(query, BasketQuery)
+        if not baskets and query.person is not None and query.items_per_person is not None:
+            names = own_name("items"), own_name("people")
+            return PackedPairs(query, self.source, *names).in_one(*filters, most=most)
+        source = self._exact_texts(query) if baskets else self.source.copy()
+        listed = listed_in_one_text(query.items)
+        return no_more_than(most, query.over(source, *filters, listed=listed))
 
     def _exact_texts(self, query: CountQuery) -> exp.Expression:
         """The source with its columns as texts that have no collation."""

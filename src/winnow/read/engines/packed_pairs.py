@@ -27,6 +27,7 @@ from winnow.read.engines.query import (
     CountQuery,
     column,
     listed_in_one_text,
+    no_more_than,
     not_null,
     product_hash,
     ranked,
@@ -126,13 +127,16 @@ class PackedPairs:
         same = exp.EQ(this=exp.column("u", "s"), expression=exp.column("u", people))
         return rows.join(exp.to_table(people), on=same)
 
-    def in_one(self, *filters: exp.Expression) -> exp.Select:
-        """The text of each item and its count, by one query that makes no table."""
+    def in_one(self, *filters: exp.Expression, most: int | None = None) -> exp.Select:
+        """The text of each item and its count, by one query that makes no table.
+
+        Of more than ``most`` items one more than that is enough.
+        """
         rank = ranked(exp.Anonymous(this="DENSE_RANK"), exp.column("h"), exp.column("code"))
         placed = exp.select("u", "code", exp.alias_(rank, "r"))
         placed = placed.from_(self._hashed(*filters).subquery("w"))
         few = exp.select("u", "code").distinct().from_(placed.subquery("d"))
-        counts = self._named(exp.column("code"), few.where(exp.column("r") <= self.bound))
+        counts = self._named(exp.column("code"), few.where(exp.column("r") <= self.bound), most)
         counts = counts.with_(self.of_items, as_=self.items(), materialized=True)
         if self.query.whole:
             return counts
@@ -183,11 +187,18 @@ class PackedPairs:
         code = exp.Mod(this=exp.column("v"), expression=exp.Literal.number(CODES))
         return self._named(code, values).sql(dialect="duckdb")
 
-    def _named(self, code: exp.Expression, values: exp.Query) -> exp.Select:
-        """The items of some pairs, by their texts, and how many pairs each has."""
+    def _named(
+        self, code: exp.Expression, values: exp.Query, most: int | None = None
+    ) -> exp.Select:
+        """The items of some pairs, by their texts, and how many pairs each has.
+
+        The limit stands before the texts are joined: DuckDB 2.0 waits for ever at a limit
+        above a join of a materialized query with what was made of it, from 100,000 items on.
+        """
         numbers = exp.select(exp.alias_(code, "code"), exp.alias_(exp.Count(this=exp.Star()), "n"))
         numbers = numbers.from_(values.subquery("k")).group_by("1")
-        named = exp.select(exp.alias_(exp.column("t"), "i"), "n").from_(numbers.subquery("c"))
+        few = no_more_than(most, numbers).subquery("c")
+        named = exp.select(exp.alias_(exp.column("t"), "i"), "n").from_(few)
         return named.join(exp.to_table(self.of_items), using="code")
 
     def _made_distinct(
