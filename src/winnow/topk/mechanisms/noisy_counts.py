@@ -104,6 +104,7 @@ class NoisyCounts(CountsWithNoise):
             "additive",
             relation,
             noise_multiplier=1 / exact("epsilon", self.epsilon),
+            moved=relation.people * self.max_items,
         )
 
     def scale(self, utility: Utility) -> Fraction:
@@ -123,10 +124,17 @@ class NoisyCounts(CountsWithNoise):
         return noisy_counts_of(classes, tape, self.scale(utility), self.k)
 
 
-def promise_with_counts(first: Promise, relation: Relation, epsilon: Real) -> Promise:
-    """What a selection is charged together with noisy counts of what it selected."""
+def promise_with_counts(
+    first: Promise, relation: Relation, epsilon: Real, moved: int = 1
+) -> Promise:
+    """What a selection is charged together with noisy counts of what it selected.
+
+    A person moves at most ``moved`` of these counts, all of them alike.
+    """
     multiplier = 1 / exact("epsilon", epsilon)
-    second = promise("discrete-laplace", "additive", relation, noise_multiplier=multiplier)
+    second = promise(
+        "discrete-laplace", "additive", relation, noise_multiplier=multiplier, moved=moved
+    )
     return Promise(
         Compose((first.event, second.event)),
         f"{first.citation}; counts: {second.citation}",
@@ -182,7 +190,11 @@ class WithCounts(Selection):
     def promise(self, relation: Relation) -> Promise:
         """What one release is charged, and why."""
         first = self.selection.promise(relation)
-        return promise_with_counts(first, relation, self.epsilon)
+        return promise_with_counts(first, relation, self.epsilon, self.moved(relation))
+
+    def moved(self, relation: Relation) -> int:
+        """How many of the winners' counts one person moves at most."""
+        return min(self.k, relation.people * (self.max_items or self.k))
 
     def total(self, epsilon: Real) -> Fraction:
         """The epsilon of both parts, shared as here, where the selection has this one."""
@@ -192,8 +204,7 @@ class WithCounts(Selection):
 
     def scale(self, utility: Utility) -> Fraction:
         """The scale of the noise: l1 sensitivity of k counts/epsilon."""
-        moved = min(self.k, utility.relation.people * (self.max_items or self.k))
-        return moved * utility.one_sided / exact("epsilon", self.epsilon)
+        return self.moved(utility.relation) * utility.one_sided / exact("epsilon", self.epsilon)
 
     def check(self, scores: SealedScores) -> None:
         """Refuse what cannot be released, before anything is charged."""

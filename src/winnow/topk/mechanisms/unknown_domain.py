@@ -207,6 +207,7 @@ class StabilityThreshold(UnknownDomain):
             relation,
             noise_multiplier=1 / exact("epsilon", self.epsilon),
             delta=self.delta,
+            moved=relation.people * (self.max_items or 1),
         )
 
     def scale(self, utility: Utility) -> Fraction:
