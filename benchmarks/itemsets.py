@@ -32,7 +32,7 @@ from winnow.core.noisy_top.ranked import Without, at_rank
 from winnow.core.tape import Tape
 from winnow.itemsets.kernels.mine import ItemsetRanks
 from winnow.itemsets.table import WantedItemsets, itemset_mechanism
-from winnow.select.ranked_large_margin import RankedLargeMargin
+from winnow.select.mechanisms.ranked_large_margin import RankedLargeMargin
 
 PEOPLE = wn.Utility.declare(1, monotone=True)
 EPSILON, DELTA = 1.0, 1e-6

@@ -21,8 +21,7 @@ CAPABILITIES = (
     "itemsets   learn   ask   lp",
     "release   (tables, matrices, rounds, graphical)",
     "inner_product",
-    "topk",
-    "select",
+    "select   (one, the top k, universes, sparse vector)",
 )
 FILES = (
     ("cli, audit", "the command; claims, broken twins"),

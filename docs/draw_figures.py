@@ -21,7 +21,7 @@ import winnow as wn
 from winnow.plots.figures import STYLES, add_axes, as_file, empty_figure, new_figure
 from winnow.plots.release import draw_columns
 from winnow.plots.tables import draw_table
-from winnow.select.sparse_vector import SparseVector
+from winnow.select.mechanisms.sparse_vector import SparseVector
 
 FIGURES = Path(__file__).parent / "figures"
 SMALL = {"width": 4.9, "height": 4.0}

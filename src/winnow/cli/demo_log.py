@@ -16,9 +16,9 @@ from winnow.core.tape import Tape
 from winnow.errors import BudgetExceeded, ExtraMissing
 from winnow.privacy import Budget
 from winnow.privacy.ledger import Ledger, RecordedBudget
-from winnow.topk.cli.source import threshold_text
-from winnow.topk.cli.view import show_top
-from winnow.topk.request import TopK
+from winnow.select.cli.source import threshold_text
+from winnow.select.cli.view import show_top
+from winnow.select.request import TopK
 
 NAME = "demo-ledger.db"
 

@@ -122,7 +122,7 @@ def tabulate(
     from winnow.core.saving import check_target, receipt_path
     from winnow.read.about import table as about_table
     from winnow.read.table import read_table
-    from winnow.topk.beside import rest_of
+    from winnow.select.beside import rest_of
 
     check_unit_said(person, one_row, "--person")
     check_cut(asked.with_cut, person is not None, "--person and --max-rows")
