@@ -126,7 +126,7 @@ def draw_beside_truth(
     top: Released[list[Any]], people: dict[str, int], margin: int | None
 ) -> bytes:
     """The private top 10 beside the true counts, which only made-up people may be shown."""
-    from winnow.plots.bars import draw_made_up_top
+    from winnow.show.plots.bars import draw_made_up_top
 
     return draw_made_up_top(
         [(bird, noisy, people[bird]) for bird, noisy in top.value],

@@ -223,7 +223,7 @@ def _check_targets(read: list[Path], out: Path | None, plot: Path | None, k: int
     from winnow.cli.files import check_targets
 
     if plot is not None:
-        from winnow.plots.bars import MOST_BARS
+        from winnow.show.plots.bars import MOST_BARS
 
         if k > MOST_BARS:
             raise ParameterError(f"--plot draws up to {MOST_BARS} bars, and k={k}; leave it out")

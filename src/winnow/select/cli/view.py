@@ -85,7 +85,7 @@ def draw(
     released: Top, *, title: str, ordered: bool, margin: int | None, ending: str = ".png"
 ) -> bytes:
     """Bars of the noisy counts: by rank for a list, by noisy count for a set."""
-    from winnow.plots.bars import draw_top
+    from winnow.show.plots.bars import draw_top
 
     items, counts = released_items(released, with_counts=True)
     bars = list(zip(map(visible, items), counts or [], strict=True))
@@ -189,7 +189,7 @@ def draw_curves(
 ) -> None:
     """The chance of the true top k against epsilon, for each method that has a formula."""
     from winnow.core.saving import write_whole
-    from winnow.plots.curves import draw_chances
+    from winnow.show.plots.curves import draw_chances
 
     drawn = {
         _name(row): _chances(row, counts, about, sizes) for row in planned.rows if _has_curve(row)

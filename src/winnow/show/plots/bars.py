@@ -7,7 +7,7 @@ from textwrap import wrap
 
 from winnow.errors import ParameterError
 from winnow.lp.solution import LpSolution
-from winnow.plots.figures import STYLES, as_file, new_figure, wrapped
+from winnow.show.plots.figures import STYLES, as_file, new_figure, wrapped
 
 MOST_BARS = 200
 _LONGEST = 36

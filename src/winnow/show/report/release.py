@@ -18,7 +18,9 @@ from winnow.core.notebook import escaped as text
 from winnow.core.relation import Relation
 from winnow.core.schema import cells_text
 from winnow.errors import ParameterError
-from winnow.plots.release import (
+from winnow.privacy.rounding import text_up
+from winnow.release.query_errors import QueryErrors
+from winnow.show.plots.release import (
     MOST_LABELS,
     MOST_PARTS,
     draw_column,
@@ -26,17 +28,15 @@ from winnow.plots.release import (
     draw_parts,
     draw_truth,
 )
-from winnow.privacy.rounding import text_up
-from winnow.release.query_errors import QueryErrors
-from winnow.report.numbers import (
+from winnow.show.report.numbers import (
     PartErrors,
     accuracy_by_part,
     errors_by_part,
     fitted_fractions,
     measured_rows,
 )
-from winnow.report.page import figure, heading, page, pairs_table, paragraph, table, tiles
-from winnow.report.tables import RED_LINES, column_table, counted_words, workload_tables
+from winnow.show.report.page import figure, heading, page, pairs_table, paragraph, table, tiles
+from winnow.show.report.tables import RED_LINES, column_table, counted_words, workload_tables
 
 if TYPE_CHECKING:
     from winnow.core.column import Column

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from winnow.core.notebook import escaped as text
-from winnow.report.page import heading, page, pairs_table, paragraph, table
-from winnow.report.release import promise_in_words
-from winnow.report.tables import MOST_CELLS, MOST_TABLES, RED_LINES, ReaderTable, counted_words
+from winnow.show.report.page import heading, page, pairs_table, paragraph, table
+from winnow.show.report.release import promise_in_words
+from winnow.show.report.tables import MOST_CELLS, MOST_TABLES, RED_LINES, ReaderTable, counted_words
 
 if TYPE_CHECKING:
     from winnow.core.released import Released

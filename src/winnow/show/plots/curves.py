@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from winnow.errors import ParameterError
-from winnow.plots.figures import STYLES, add_axes, as_file, empty_figure, new_figure
+from winnow.show.plots.figures import STYLES, add_axes, as_file, empty_figure, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

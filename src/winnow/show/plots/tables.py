@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from winnow.plots.figures import STYLES, add_axes, as_file, empty_figure, wrapped
+from winnow.show.plots.figures import STYLES, add_axes, as_file, empty_figure, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

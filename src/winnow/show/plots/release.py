@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.plots.figures import STYLES, add_axes, as_file, empty_figure, new_figure, wrapped
 from winnow.release.query_errors import QueryErrors
-from winnow.report.numbers import PartErrors, errors_by_part
+from winnow.show.plots.figures import STYLES, add_axes, as_file, empty_figure, new_figure, wrapped
+from winnow.show.report.numbers import PartErrors, errors_by_part
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from winnow.core.notebook import escaped as text
 from winnow.core.unit import within_counted
 from winnow.core.workloads.forms import WholeTable
-from winnow.report.page import paragraph, scrolled
+from winnow.show.report.page import paragraph, scrolled
 
 if TYPE_CHECKING:
     from winnow.core.column import Column
