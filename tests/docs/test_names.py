@@ -19,7 +19,7 @@ NAMED = re.compile(r"(?<![\w./])winnow(?:\.[a-z][a-z_]*)+")
 def twice(source: Path) -> dict[str, list[str]]:
     """Classes of one name in several places, wherever in a file they are.
 
-    A method in a ``methods.py`` or ``..._methods.py`` may have the name of the mechanism that it builds.
+    A method in a file of methods may have the name of the mechanism that it builds.
     """
     texts = {file: file.read_text(encoding="utf-8") for file in sorted(source.rglob("*.py"))}
     named = Counter(name for text in texts.values() for name in CLASS.findall(text))
