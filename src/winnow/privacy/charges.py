@@ -37,6 +37,7 @@ class Charge(StrEnum):
 def charged_event(
     charge: Charge, relation: Relation, number: Real, delta: Real, kappa: int
 ) -> Event:
+    """The event of a row with these numbers; discrete Laplace noise has ``laplace_event``."""
     match charge:
         case Charge.PURE:
             return PureDP(number, relation)

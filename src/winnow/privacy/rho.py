@@ -9,6 +9,8 @@ from winnow.privacy.rounding import SLACK, at_least, rounded_up
 
 _ERROR = float(SLACK)
 """Of a float64 formula, relative to the sum of the magnitudes of its terms."""
+_LARGE = 1e15
+"""The logarithm of a larger epsilon is lost in its rounding."""
 
 
 def randomized_response_rho(epsilon: Fraction) -> Fraction:
@@ -66,6 +68,8 @@ def bounded_range_rho(epsilon: Fraction) -> Fraction:
         rho = sum(((-y) ** n / math.factorial(n) for n in range(2, 13)), Fraction(0))
         return rounded_up(rho)
     size = at_least(epsilon)
+    if size > _LARGE:  # y is below epsilon
+        return rounded_up(epsilon)
     y_up = (size + math.log1p(-math.exp(-size)) - math.log(size)) * (1 + 8 * _ERROR)
     # y - 1 + e^-y grows with y; all terms are at most size + 2.
     return rounded_up(Fraction(y_up - 1 + math.exp(-y_up)) + Fraction(8 * _ERROR) * (epsilon + 2))
