@@ -5,46 +5,59 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.checks import exact
 from winnow.core.key import Key
 from winnow.core.process import parse_memory
 from winnow.core.schema import cells_text
 from winnow.core.workloads.forms import CodeRanges, WholeTable
+from winnow.core.workloads.marginal import MarginalPart
+from winnow.core.workloads.workload import Workload
 from winnow.errors import ParameterError
 from winnow.fit.tables import FitQuality, together
 from winnow.privacy import Guarantee
 from winnow.read.crossing import SealedTable
+from winnow.release.drawn import MethodPlan
 from winnow.release.factors import Factor
 from winnow.release.graphical.at_once import AtOnce, fit_at_once
 from winnow.release.graphical.synthetic import RESTS_ON
 from winnow.release.graphical.whole_workload import MOST_WEIGHED, can_hold, model_of
-from winnow.release.matrices.linear import MOST_FITTED, LinearPlan
+from winnow.release.matrices.linear import (
+    MOST_FITTED,
+    LinearPlan,
+    plan_explicit,
+    plan_queries,
+    plan_toeplitz,
+)
 from winnow.release.model_distance import with_distance
-from winnow.release.prediction import EXACT, THUMB, Prediction
+from winnow.release.prediction import EXACT, THUMB, Prediction, reason_for
 from winnow.release.queries import cells_of, spoken_columns, squared_norms
 from winnow.release.rising import monotone
-from winnow.release.tables.choice import TableSetting
+from winnow.release.synthetic import SyntheticDistribution
 from winnow.release.tables.errors import Errors, Spread, predicted
 from winnow.release.tables.estimates import Layer, layer_of
 from winnow.release.tables.mechanism import MeasureTables
 from winnow.release.tables.moved import reaches
 from winnow.release.tables.parts import TablePart
 from winnow.release.tables.result import ReleasedTables
-from winnow.release.tables.settings import TableRequest, TablesSettings, tables_settings
+from winnow.release.tables.settings import TablesSettings, tables_settings
 from winnow.release.tables.split import components
 from winnow.release.tables.white import fit_layer
-from winnow.release.terms import ReleaseTerms
+from winnow.release.terms import LARGE, Terms
 from winnow.release.value import AnsweredSynthetic, AnswerErrors
 
 Floats = NDArray[np.float64]
 Columns = tuple[int, ...]
 
 _BYTES_PER_CELL = 64
+
+_ANSWERED = (
+    "answers are those of a distribution fitted to what was measured, each within an interval "
+    "of its unbiased estimate"
+)
 
 PLAIN_CELLS, PLAIN_QUERIES = "noise on each cell", "noise on each query"
 
@@ -75,11 +88,13 @@ class TablesPlan:
         return self.settings.guarantee
 
 
-def plan_tables(request: ReleaseTerms, each_query: LinearPlan | None) -> TablesPlan:
-    """The tables to measure, from public numbers only; ``each_query``: noise on each, if possible.
+@lru_cache(maxsize=4)
+def plan_tables(request: Terms) -> TablesPlan:
+    """The tables to measure, from public numbers only.
 
     Plain noise is the better one of what is possible.
     """
+    each_query = plan_queries(request)
     forms = [part.form for part in request.workload.parts]
     by_query = _noise_on_queries(request)
     if each_query is not None:
@@ -90,8 +105,8 @@ def plan_tables(request: ReleaseTerms, each_query: LinearPlan | None) -> TablesP
     if cells_of(request.schema, columns) > MOST_FITTED:
         text = cells_text(cells_of(request.schema, columns))
         return TablesPlan(by_query, refused=f"the queries speak of {text} cells")
-    names = [request.schema.names[column] for column in columns]
-    settings = tables_settings(_table_request(request, [names]))
+    whole = Workload(request.schema, (MarginalPart(request.schema, columns),))
+    settings = tables_settings(replace(request, workload=whole))
     cell = float(settings.strategy.spreads[0].deviations.max())
     norms = squared_norms(request.workload, columns)
     spread = Spread(cell * np.sqrt(norms), 1)
@@ -103,7 +118,7 @@ def plan_tables(request: ReleaseTerms, each_query: LinearPlan | None) -> TablesP
     return TablesPlan(plain, settings, True, found)
 
 
-def _plan_parts(request: ReleaseTerms, by_query: Prediction) -> TablesPlan:
+def _plan_parts(request: Terms, by_query: Prediction) -> TablesPlan:
     forms = [part.form for part in request.workload.parts]
     sets = [form.columns if isinstance(form, WholeTable) else (form.column,) for form in forms]  # type: ignore[union-attr]
     joined = components(sets)
@@ -116,8 +131,7 @@ def _plan_parts(request: ReleaseTerms, by_query: Prediction) -> TablesPlan:
         reason += "; wn.tabulate releases the tables alone" if whole else ""
         return TablesPlan(_noise_on_cells(request) if whole else by_query, refused=reason)
     try:
-        asked = _table_request(request, request.workload)
-        settings = tables_settings(replace(asked, joint=False) if unfit else asked)
+        settings = tables_settings(request, joint=not unfit)
     except ParameterError as error:
         return TablesPlan(by_query, refused=str(error))
     plain = _prediction(PLAIN_CELLS, settings.plain.errors, 0.1)
@@ -147,61 +161,100 @@ def _after_fit(found: Prediction, settings: TablesSettings, rows: int) -> Predic
     return replace(found, mean=mean, kind=THUMB, note="the largest error by exact formula")
 
 
-def _table_request(request: ReleaseTerms, by: object) -> TableRequest:
-    accountant = request.accountant if request.accountant in ("pure", "zcdp") else "best"
-    return TableRequest(
-        schema=request.schema,
-        by=by,
-        epsilon=request.epsilon,
-        delta=request.delta,
-        relation=request.relation,
-        rows_per_person=request.rows_per_person,
-        public_rows=request.total,
-        accountant=accountant,
-        memory=request.memory,
-    )
-
-
 def _prediction(method: str, errors: Errors, seconds: float) -> Prediction:
     return Prediction(method, errors.largest, errors.mean, errors.rms, seconds, EXACT)
 
 
-def _noise_on_queries(request: ReleaseTerms) -> Prediction:
+def _noise_on_queries(request: Terms) -> Prediction:
     """Every query with its own noise: one person moves each of m by at most L."""
     people, queries = request.rows_per_person, request.workload.size
     return _noise(request, PLAIN_QUERIES, people * queries, people**2 * queries)
 
 
-def _noise_on_cells(request: ReleaseTerms) -> Prediction:
+def _noise_on_cells(request: Terms) -> Prediction:
     """Every cell of every table with the same noise: one row is in one cell of each."""
     people, moved = request.rows_per_person, request.relation.people * len(request.workload.parts)
     return _noise(request, PLAIN_CELLS, people * moved, people**2 * moved)
 
 
-def _noise(request: ReleaseTerms, method: str, total: int, squared: int) -> Prediction:
+def _noise(request: Terms, method: str, total: int, squared: int) -> Prediction:
     """The better of Laplace and Gaussian noise, when one person moves all answers by so much."""
     deviations = [math.sqrt(2) * total / float(request.epsilon)]
     law = "laplace"
     if not request.pure:
-        setting = TableSetting(
-            request.relation, request.rows_per_person, True, exact("epsilon", request.epsilon),
-            request.exact_delta, "zcdp" if request.accountant == "zcdp" else "best",
-        )  # fmt: skip
-        ratio = float(setting.squared_ratio(Fraction(10**9)))
+        ratio = float(request.squared_ratio(LARGE))
         deviations.append(math.sqrt(squared / ratio))
         law = "laplace" if deviations[0] < deviations[1] else "gaussian"
     spread = Spread(np.array([min(deviations)]), request.workload.size)
     return _prediction(method, predicted([spread], law), 0.1)
 
 
-def _seconds(request: ReleaseTerms, joined: Sequence[Columns]) -> float:
+def _seconds(request: Terms, joined: Sequence[Columns]) -> float:
     cells = sum(cells_of(request.schema, columns) for columns in joined)
     tables = len(request.workload.parts)
     return 0.3 + 200 * (2e-4 * tables + 2e-8 * cells * math.sqrt(tables))
 
 
+def plain_noise(request: Terms) -> Prediction:
+    """The errors of plain noise."""
+    return plan_tables(request).plain
+
+
+def compared_errors(word: str, request: Terms) -> Prediction | str:
+    """What is predicted of "tables", "toeplitz" or "explicit", or why it cannot run."""
+    made = _measurement(word, request, named=False)
+    return made if isinstance(made, str) else made.prediction or ""
+
+
+def answered_errors(word: str, request: Terms) -> Prediction:
+    """What is predicted of a method that was asked for by its name."""
+    made = _asked_for(word, request).prediction
+    assert made is not None
+    return made
+
+
+def answered_plan(word: str, request: Terms) -> MethodPlan:
+    """One event of noise on whole numbers, then a fit."""
+    chosen, plain = _asked_for(word, request), plain_noise(request)
+
+    def answered(private: SealedTable, key: Key) -> SyntheticDistribution:
+        if isinstance(chosen, LinearPlan):
+            return measure_linear(chosen, plain, request, private, key)
+        return measure_tables(chosen, request, private, key)
+
+    assert chosen.prediction is not None
+    rows = request.total
+    why = reason_for(chosen.prediction.capped(rows), plain.capped(rows))
+    return MethodPlan(
+        mechanism=chosen.mechanism,
+        relation=request.relation,
+        guarantee=chosen.guarantee,
+        draw=answered,
+        check=chosen.mechanism.check,
+        reason=f"{why}; {_ANSWERED}",
+        seconds=chosen.prediction.seconds,
+        why=why,
+    )
+
+
+def _asked_for(word: str, request: Terms) -> TablesPlan | LinearPlan:
+    made = _measurement(word, request, named=True)
+    if isinstance(made, str):
+        raise ParameterError(f"method={word!r} cannot run: {made}")
+    return made
+
+
+def _measurement(word: str, request: Terms, *, named: bool) -> TablesPlan | LinearPlan | str:
+    if word == "toeplitz":
+        return plan_toeplitz(request)
+    if word == "explicit":
+        return plan_explicit(request, named=named)
+    tables = plan_tables(request)
+    return tables.refused if tables.prediction is None else tables
+
+
 def measure_tables(
-    plan: TablesPlan, request: ReleaseTerms, table: SealedTable, key: Key
+    plan: TablesPlan, request: Terms, table: SealedTable, key: Key
 ) -> AnsweredSynthetic:
     """Measure the tables, and make answers and a distribution of them."""
     settings = plan.settings
@@ -236,7 +289,7 @@ def measure_tables(
 def measure_linear(
     plan: LinearPlan,
     plain: Prediction,
-    request: ReleaseTerms,
+    request: Terms,
     table: SealedTable,
     key: Key,
 ) -> AnsweredSynthetic:
@@ -289,7 +342,7 @@ def with_errors(
 
 
 def _answers(
-    plan: TablesPlan, request: ReleaseTerms, tables: ReleasedTables, rows: int
+    plan: TablesPlan, request: Terms, tables: ReleasedTables, rows: int
 ) -> tuple[Floats, Floats]:
     """Estimates and standard errors, as fractions."""
     settings, workload = plan.settings, request.workload
@@ -314,7 +367,7 @@ def _spread_over(cells: Floats, columns: Columns, shape: tuple[int, ...]) -> Flo
 
 
 def fitted_factors(
-    layer: Layer, request: ReleaseTerms, rows: int
+    layer: Layer, request: Terms, rows: int
 ) -> tuple[tuple[Factor, ...], FitQuality | None]:
     """A distribution for each group of columns that tables join, and how well it fits.
 
