@@ -23,7 +23,7 @@ from winnow.read.crossing import true_counts
 from winnow.release.graphical.kernels.elimination import within
 from winnow.release.graphical.rules import model_cells, pair_noise
 from winnow.release.graphical.settings import WideSettings, wide_settings
-from winnow.release.terms import Terms
+from winnow.release.terms import ReleaseTerms
 
 Columns = tuple[int, ...]
 Model = Callable[[Columns], np.ndarray]
@@ -63,7 +63,7 @@ def aim(
     )
     most = model_cells(nu)
     workload = wn.marginals(min(3, columns)).over(truth.table.schema)
-    terms = Terms(workload, 1e3, delta, truth.table.relation, total=truth.rows)
+    terms = ReleaseTerms(workload, 1e3, delta, truth.table.relation, total=truth.rows)
     rounds = wn.Graphical(rounds=1, first_share=0.1, model_cells=most)
     planned = wide_settings(rounds, terms)
     assert isinstance(planned, WideSettings)

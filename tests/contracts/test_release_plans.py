@@ -16,7 +16,7 @@ from winnow.privacy import Event
 from winnow.privacy.budget import Budget
 from winnow.release.drawn import MethodPlan
 from winnow.release.methods import METHODS, ReleaseMethod
-from winnow.release.terms import Terms
+from winnow.release.terms import ReleaseTerms
 
 SCHEMA = {"a": 3, "b": 4}
 ROUNDS = {"adaptive", "mwem", "graphical"}
@@ -86,7 +86,7 @@ def test_no_signature_has_more_than_ten_parameters() -> None:
 class Halved(ReleaseMethod):
     """A method of somebody else: tables with half of the budget."""
 
-    def plan(self, terms: Terms, progress: Any = None) -> MethodPlan:
+    def plan(self, terms: ReleaseTerms, progress: Any = None) -> MethodPlan:
         return wn.Tables().plan(replace(terms, epsilon=terms.epsilon / 2))
 
 

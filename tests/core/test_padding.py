@@ -189,10 +189,10 @@ def test_progress_would_tell_the_time(table: Any) -> None:
 
 def test_predicted_times_grow_with_public_numbers_only(table: Any) -> None:
     from winnow.release.rounds.mwem_plan import mwem_settings
-    from winnow.release.terms import Terms
+    from winnow.release.terms import ReleaseTerms
 
     def seconds(rounds: int = 2, schema: Any = table.schema) -> float:
-        terms = Terms(wn.marginals(ways=1).over(schema), 1.0, total=100)
+        terms = ReleaseTerms(wn.marginals(ways=1).over(schema), 1.0, total=100)
         return mwem_settings(wn.MWEM(rounds=rounds), terms).seconds
 
     assert seconds() < seconds(rounds=50) < seconds(rounds=500)

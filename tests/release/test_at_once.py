@@ -33,7 +33,7 @@ from winnow.release.graphical.synthetic import _towards
 from winnow.release.rounds.warm_start import first_parts
 from winnow.release.tables.estimates import layer_of
 from winnow.release.tables.white import white_tables
-from winnow.release.terms import Terms
+from winnow.release.terms import ReleaseTerms
 
 SHAPE = {"a": 4, "b": 3, "c": 5, "d": 2}
 SCHEMA = Schema.parse(SHAPE)
@@ -55,7 +55,9 @@ def settled(**changes: Any) -> WideSettings | AtOnce:
     options = {name: value for name, value in changes.items() if name not in (*public, *OTHERS)}
     public |= {name: value for name, value in changes.items() if name not in options}
     workload, schema = public.pop("workload"), public.pop("schema")
-    terms = Terms(bound_workload(workload, schema, "4GB"), total=public.pop("rows"), **public)
+    terms = ReleaseTerms(
+        bound_workload(workload, schema, "4GB"), total=public.pop("rows"), **public
+    )
     return wide_settings(wn.Graphical(**options), terms)
 
 

@@ -30,7 +30,7 @@ from winnow.release.rounds.audit.by_rows import GAUSSIAN, LAPLACE, RowsModel, en
 from winnow.release.rounds.crossing.rounds import SelectAndMeasure
 from winnow.release.rounds.crossing.run_parts import RowsChoice, Task
 from winnow.release.rounds.mwem_plan import mwem_settings
-from winnow.release.terms import Terms
+from winnow.release.terms import ReleaseTerms
 
 ADD = Relation.ADD_REMOVE
 
@@ -87,7 +87,7 @@ def test_more_rows_get_more_rounds_for_the_same_charge(delta: float) -> None:
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_every_choice_meets_the_whole_target(delta: float) -> None:
     schema = wn.Schema.parse({"a": 4, "b": 5})
-    terms = Terms(wn.marginals(2).over(schema), 1.0, delta, ADD)
+    terms = ReleaseTerms(wn.marginals(2).over(schema), 1.0, delta, ADD)
     planned = mwem_settings(wn.MWEM(), terms)
     assert planned.by_rows is not None
     for plan in planned.by_rows.plans:

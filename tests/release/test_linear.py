@@ -25,7 +25,7 @@ from winnow.release.matrices.mechanism import MeasureLinear
 from winnow.release.matrices.optimum import optimal_matrix, query_matrix
 from winnow.release.matrices.strategies import MatrixStrategy, QueriesStrategy, ToeplitzStrategy
 from winnow.release.rising import monotone
-from winnow.release.terms import Terms
+from winnow.release.terms import ReleaseTerms
 
 
 def norms_of(matrix: list[list[int]]) -> tuple[int, int]:
@@ -123,7 +123,7 @@ def test_answers_are_unbiased_with_the_stated_errors(name: str, relation: str) -
     sealed = table(shape=shape, relation=relation)
     bound = workload.over(sealed.schema)
     truth = unsafe_true_answers(sealed, bound) * 5000
-    terms = Terms(bound, 1, DELTA, Relation(relation), 1, 5000)
+    terms = ReleaseTerms(bound, 1, DELTA, Relation(relation), 1, 5000)
     plan = plan_toeplitz(terms) if method == "toeplitz" else plan_explicit(terms, named=True)
     assert isinstance(plan, LinearPlan)
     scores = []

@@ -23,7 +23,7 @@ from winnow.release.tables.estimates import Layer, layer_of
 from winnow.release.tables.parts import tables_workload
 from winnow.release.tables.result import ReleasedTables
 from winnow.release.tables.settings import TablesSettings, tables_settings
-from winnow.release.terms import Terms
+from winnow.release.terms import ReleaseTerms
 
 DRAWS = 400
 
@@ -42,7 +42,9 @@ def planned(name: str, epsilon: float = 0.5) -> tuple[tuple[int, ...], TablesSet
     schema = wn.Schema.parse({f"c{i}": size for i, size in enumerate(shape)})
     known = 3_000 if relation == "substitution" else None
     workload = tables_workload(schema, by, "4GB")
-    return shape, tables_settings(Terms(workload, epsilon, delta, Relation(relation), total=known))
+    return shape, tables_settings(
+        ReleaseTerms(workload, epsilon, delta, Relation(relation), total=known)
+    )
 
 
 @cache
@@ -241,7 +243,7 @@ def test_nothing_is_chosen_that_is_predicted_worse_than_plain_noise(
         known = relation == "substitution" and rows == 1
         workload = tables_workload(schema, by, "4GB")
         total = 100 if known else None
-        terms = Terms(workload, epsilon, delta, Relation(relation), rows, total)
+        terms = ReleaseTerms(workload, epsilon, delta, Relation(relation), rows, total)
         plan = tables_settings(terms, objective=objective)
         taken, plain = plan.strategy.errors, plan.plain.errors
         assert taken.largest <= plain.largest * (1 + 1e-9), (shape, relation, rows)
@@ -253,7 +255,7 @@ def test_pure_prefixes_and_ranges_beat_the_hierarchy_of_fanout_16() -> None:
     for size, by in ((4096, wn.prefixes("c0")), (4096, wn.ranges("c0", 2_000)),
                      (1000, wn.ranges("c0", 2_000))):  # fmt: skip
         schema = wn.Schema.parse({"c0": size})
-        plan = tables_settings(Terms(by.over(schema), 1.0, relation=Relation.ADD_REMOVE))
+        plan = tables_settings(ReleaseTerms(by.over(schema), 1.0, relation=Relation.ADD_REMOVE))
         assert plan.strategy.errors.rms <= 1.001 * _sixteen(plan, size)
 
 
@@ -315,7 +317,7 @@ def test_no_more_is_stated_than_was_asked_at_small_epsilons(
         for rows in (1, 3):
             known = 50 if relation is Relation.SUBSTITUTION and rows == 1 else None
             single = wn.marginals(1).over(schema)
-            plan = tables_settings(Terms(single, epsilon, delta, relation, rows, known))
+            plan = tables_settings(ReleaseTerms(single, epsilon, delta, relation, rows, known))
             assert plan.guarantee.epsilon <= epsilon and plan.guarantee.delta <= delta
 
 

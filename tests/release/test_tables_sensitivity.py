@@ -32,7 +32,7 @@ from winnow.release.tables.parts import tables_workload
 from winnow.release.tables.sensitivity import MOST_WAYS, squared_pair, total_single
 from winnow.release.tables.settings import tables_settings
 from winnow.release.tables.trees import Tree, candidates, flat
-from winnow.release.terms import Terms
+from winnow.release.terms import ReleaseTerms
 
 WORKLOADS = {
     "two binary columns": ((2, 2), wn.marginals(1) + wn.marginals(2), ()),
@@ -51,7 +51,7 @@ def planned(name: str, relation: str, rows: int, delta: float):
     schema = wn.Schema.parse({f"c{i}": size for i, size in enumerate(shape)})
     known = relation == "substitution" and rows == 1
     workload = tables_workload(schema, by, "4GB")
-    terms = Terms(workload, 0.7, delta, Relation(relation), rows, 5 if known else None)
+    terms = ReleaseTerms(workload, 0.7, delta, Relation(relation), rows, 5 if known else None)
     return shape, tables_settings(terms, values=values)
 
 

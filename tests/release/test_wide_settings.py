@@ -23,7 +23,7 @@ from winnow.release.graphical.at_once import AtOnce
 from winnow.release.graphical.rounds import ModelRoom
 from winnow.release.graphical.settings import WideSettings, wide_settings
 from winnow.release.graphical.synthetic import MeasuredMarginal, TreeFactor
-from winnow.release.terms import Terms
+from winnow.release.terms import ReleaseTerms
 
 SCHEMA = Schema.parse({"a": 4, "b": 3, "c": 5, "d": 2})
 
@@ -52,7 +52,9 @@ def settled(**changes: Any) -> WideSettings | AtOnce:
     options = {name: value for name, value in changes.items() if name not in (*public, *OTHERS)}
     public |= {name: value for name, value in changes.items() if name not in options}
     workload, schema = public.pop("workload"), public.pop("schema")
-    terms = Terms(bound_workload(workload, schema, "4GB"), total=public.pop("rows"), **public)
+    terms = ReleaseTerms(
+        bound_workload(workload, schema, "4GB"), total=public.pop("rows"), **public
+    )
     return wide_settings(wn.Graphical(**options), terms)
 
 

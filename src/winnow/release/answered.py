@@ -46,7 +46,7 @@ from winnow.release.tables.result import ReleasedTables
 from winnow.release.tables.settings import TablesSettings, tables_settings
 from winnow.release.tables.split import components
 from winnow.release.tables.white import fit_layer
-from winnow.release.terms import LARGE, Terms
+from winnow.release.terms import LARGE, ReleaseTerms
 from winnow.release.value import AnsweredSynthetic, AnswerErrors
 
 Floats = NDArray[np.float64]
@@ -89,7 +89,7 @@ class TablesPlan:
 
 
 @lru_cache(maxsize=4)
-def plan_tables(request: Terms) -> TablesPlan:
+def plan_tables(request: ReleaseTerms) -> TablesPlan:
     """The tables to measure, from public numbers only.
 
     Plain noise is the better one of what is possible.
@@ -118,7 +118,7 @@ def plan_tables(request: Terms) -> TablesPlan:
     return TablesPlan(plain, settings, True, found)
 
 
-def _plan_parts(request: Terms, by_query: Prediction) -> TablesPlan:
+def _plan_parts(request: ReleaseTerms, by_query: Prediction) -> TablesPlan:
     forms = [part.form for part in request.workload.parts]
     sets = [form.columns if isinstance(form, WholeTable) else (form.column,) for form in forms]  # type: ignore[union-attr]
     joined = components(sets)
@@ -165,19 +165,19 @@ def _prediction(method: str, errors: Errors, seconds: float) -> Prediction:
     return Prediction(method, errors.largest, errors.mean, errors.rms, seconds, EXACT)
 
 
-def _noise_on_queries(request: Terms) -> Prediction:
+def _noise_on_queries(request: ReleaseTerms) -> Prediction:
     """Every query with its own noise: one person moves each of m by at most L."""
     people, queries = request.rows_per_person, request.workload.size
     return _noise(request, PLAIN_QUERIES, people * queries, people**2 * queries)
 
 
-def _noise_on_cells(request: Terms) -> Prediction:
+def _noise_on_cells(request: ReleaseTerms) -> Prediction:
     """Every cell of every table with the same noise: one row is in one cell of each."""
     people, moved = request.rows_per_person, request.relation.people * len(request.workload.parts)
     return _noise(request, PLAIN_CELLS, people * moved, people**2 * moved)
 
 
-def _noise(request: Terms, method: str, total: int, squared: int) -> Prediction:
+def _noise(request: ReleaseTerms, method: str, total: int, squared: int) -> Prediction:
     """The better of Laplace and Gaussian noise, when one person moves all answers by so much."""
     deviations = [math.sqrt(2) * total / float(request.epsilon)]
     law = "laplace"
@@ -189,31 +189,31 @@ def _noise(request: Terms, method: str, total: int, squared: int) -> Prediction:
     return _prediction(method, predicted([spread], law), 0.1)
 
 
-def _seconds(request: Terms, joined: Sequence[Columns]) -> float:
+def _seconds(request: ReleaseTerms, joined: Sequence[Columns]) -> float:
     cells = sum(cells_of(request.schema, columns) for columns in joined)
     tables = len(request.workload.parts)
     return 0.3 + 200 * (2e-4 * tables + 2e-8 * cells * math.sqrt(tables))
 
 
-def plain_noise(request: Terms) -> Prediction:
+def plain_noise(request: ReleaseTerms) -> Prediction:
     """The errors of plain noise."""
     return plan_tables(request).plain
 
 
-def compared_errors(word: str, request: Terms) -> Prediction | str:
+def compared_errors(word: str, request: ReleaseTerms) -> Prediction | str:
     """What is predicted of "tables", "toeplitz" or "explicit", or why it cannot run."""
     made = _measurement(word, request, named=False)
     return made if isinstance(made, str) else made.prediction or ""
 
 
-def answered_errors(word: str, request: Terms) -> Prediction:
+def answered_errors(word: str, request: ReleaseTerms) -> Prediction:
     """What is predicted of a method that was asked for by its name."""
     made = _asked_for(word, request).prediction
     assert made is not None
     return made
 
 
-def answered_plan(word: str, request: Terms) -> MethodPlan:
+def answered_plan(word: str, request: ReleaseTerms) -> MethodPlan:
     """One event of noise on whole numbers, then a fit."""
     chosen, plain = _asked_for(word, request), plain_noise(request)
 
@@ -237,14 +237,14 @@ def answered_plan(word: str, request: Terms) -> MethodPlan:
     )
 
 
-def _asked_for(word: str, request: Terms) -> TablesPlan | LinearPlan:
+def _asked_for(word: str, request: ReleaseTerms) -> TablesPlan | LinearPlan:
     made = _measurement(word, request, named=True)
     if isinstance(made, str):
         raise ParameterError(f"method={word!r} cannot run: {made}")
     return made
 
 
-def _measurement(word: str, request: Terms, *, named: bool) -> TablesPlan | LinearPlan | str:
+def _measurement(word: str, request: ReleaseTerms, *, named: bool) -> TablesPlan | LinearPlan | str:
     if word == "toeplitz":
         return plan_toeplitz(request)
     if word == "explicit":
@@ -254,7 +254,7 @@ def _measurement(word: str, request: Terms, *, named: bool) -> TablesPlan | Line
 
 
 def measure_tables(
-    plan: TablesPlan, request: Terms, table: SealedTable, key: Key
+    plan: TablesPlan, request: ReleaseTerms, table: SealedTable, key: Key
 ) -> AnsweredSynthetic:
     """Measure the tables, and make answers and a distribution of them."""
     settings = plan.settings
@@ -289,7 +289,7 @@ def measure_tables(
 def measure_linear(
     plan: LinearPlan,
     plain: Prediction,
-    request: Terms,
+    request: ReleaseTerms,
     table: SealedTable,
     key: Key,
 ) -> AnsweredSynthetic:
@@ -342,7 +342,7 @@ def with_errors(
 
 
 def _answers(
-    plan: TablesPlan, request: Terms, tables: ReleasedTables, rows: int
+    plan: TablesPlan, request: ReleaseTerms, tables: ReleasedTables, rows: int
 ) -> tuple[Floats, Floats]:
     """Estimates and standard errors, as fractions."""
     settings, workload = plan.settings, request.workload
@@ -367,7 +367,7 @@ def _spread_over(cells: Floats, columns: Columns, shape: tuple[int, ...]) -> Flo
 
 
 def fitted_factors(
-    layer: Layer, request: Terms, rows: int
+    layer: Layer, request: ReleaseTerms, rows: int
 ) -> tuple[tuple[Factor, ...], FitQuality | None]:
     """A distribution for each group of columns that tables join, and how well it fits.
 

@@ -10,7 +10,7 @@ from winnow.release.answered import plain_noise
 from winnow.release.graphical.whole_workload import MOST_WEIGHED
 from winnow.release.methods import METHODS, ReleaseMethod
 from winnow.release.prediction import Prediction, reason_for
-from winnow.release.terms import Terms
+from winnow.release.terms import ReleaseTerms
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class MethodChoice:
     reason: str
 
 
-def choose(terms: Terms) -> MethodChoice:
+def choose(terms: ReleaseTerms) -> MethodChoice:
     """The method with the least predicted error."""
     compared = compare(terms)
     word = _best(compared, wide=terms.schema.cells > MOST_WEIGHED)
@@ -48,7 +48,7 @@ def choose(terms: Terms) -> MethodChoice:
 
 
 @lru_cache(maxsize=4)
-def compare(terms: Terms) -> Compared:
+def compare(terms: ReleaseTerms) -> Compared:
     """What is predicted of every method."""
     found: list[Prediction] = []
     refused: list[tuple[str, str]] = []

@@ -15,7 +15,7 @@ from winnow.foreign import shown
 if TYPE_CHECKING:
     from winnow.release.drawn import MethodPlan, Progress
     from winnow.release.prediction import Prediction
-    from winnow.release.terms import Terms
+    from winnow.release.terms import ReleaseTerms
 
 Groups = Sequence[Sequence[str]]
 Law = Literal["gaussian", "laplace"]
@@ -54,7 +54,7 @@ class ReleaseMethod(Method, ABC):
     """How a workload is answered. One of your own plans a release from public facts."""
 
     @abstractmethod
-    def plan(self, terms: Terms, progress: Progress = None) -> MethodPlan:
+    def plan(self, terms: ReleaseTerms, progress: Progress = None) -> MethodPlan:
         """All that is fixed before the rows are looked at."""
 
     @property
@@ -62,13 +62,13 @@ class ReleaseMethod(Method, ABC):
         """Whether any option is not its default."""
         return any(getattr(self, each.name) is not each.default for each in options(type(self)))
 
-    def predicted(self, terms: Terms) -> Prediction:
+    def predicted(self, terms: ReleaseTerms) -> Prediction:
         """The errors to expect over all queries; of a method of your own nothing is known."""
         from winnow.release.prediction import unknown
 
         return unknown(self.word(), "nothing is known of its errors beforehand")
 
-    def compared(self, terms: Terms) -> Prediction | str:
+    def compared(self, terms: ReleaseTerms) -> Prediction | str:
         """What the choice among methods goes by; or why it cannot run."""
         return self.predicted(terms)
 
@@ -76,19 +76,19 @@ class ReleaseMethod(Method, ABC):
 class MeasuredOnce(ReleaseMethod):
     """One measurement of numbers that are fixed beforehand, then a fit."""
 
-    def plan(self, terms: Terms, progress: Progress = None) -> MethodPlan:
+    def plan(self, terms: ReleaseTerms, progress: Progress = None) -> MethodPlan:
         """One event of noise on whole numbers, then a fit."""
         from winnow.release.answered import answered_plan
 
         return answered_plan(self.word(), terms)
 
-    def predicted(self, terms: Terms) -> Prediction:
+    def predicted(self, terms: ReleaseTerms) -> Prediction:
         """By exact formulas, as far as noise goes."""
         from winnow.release.answered import answered_errors
 
         return answered_errors(self.word(), terms).capped(terms.total)
 
-    def compared(self, terms: Terms) -> Prediction | str:
+    def compared(self, terms: ReleaseTerms) -> Prediction | str:
         """By exact formulas, where they take little time."""
         from winnow.release.answered import compared_errors
 
@@ -98,7 +98,7 @@ class MeasuredOnce(ReleaseMethod):
 class InRounds(ReleaseMethod):
     """Rounds, or a model, whose errors depend on the data: predicted for its defaults."""
 
-    def predicted(self, terms: Terms) -> Prediction:
+    def predicted(self, terms: ReleaseTerms) -> Prediction:
         """By what is promised, or by what was seen on generated tables."""
         from winnow.release.prediction import unknown
 
@@ -142,13 +142,13 @@ class Adaptive(InRounds):
         super().__post_init__()
         object.__setattr__(self, "groups", groups_in(self.groups))
 
-    def plan(self, terms: Terms, progress: Progress = None) -> MethodPlan:
+    def plan(self, terms: ReleaseTerms, progress: Progress = None) -> MethodPlan:
         """Rounds of selection and measurement over whole tables."""
         from winnow.release.rounds.adaptive import adaptive_plan
 
         return adaptive_plan(self, terms, progress)
 
-    def compared(self, terms: Terms) -> Prediction | str:
+    def compared(self, terms: ReleaseTerms) -> Prediction | str:
         """By a rule of thumb."""
         from winnow.release.rounds.adaptive import predict_adaptive
 
@@ -267,13 +267,13 @@ class MWEM(InRounds):
                 "leave out update, rounds, step, groups and universe"
             )
 
-    def plan(self, terms: Terms, progress: Progress = None) -> MethodPlan:
+    def plan(self, terms: ReleaseTerms, progress: Progress = None) -> MethodPlan:
         """Rounds of selection and measurement over single queries."""
         from winnow.release.rounds.mwem_plan import mwem_plan
 
         return mwem_plan(self, terms, progress)
 
-    def compared(self, terms: Terms) -> Prediction | str:
+    def compared(self, terms: ReleaseTerms) -> Prediction | str:
         """By a rule of thumb, or by what is promised."""
         from winnow.release.rounds.mwem_plan import predict_mwem
 
@@ -307,13 +307,13 @@ class Graphical(InRounds):
         ),
     ] = None
 
-    def plan(self, terms: Terms, progress: Progress = None) -> MethodPlan:
+    def plan(self, terms: ReleaseTerms, progress: Progress = None) -> MethodPlan:
         """All tables at once, each column alone, or rounds, as public numbers decide."""
         from winnow.release.graphical.model_plan import model_plan
 
         return model_plan(self, terms, progress)
 
-    def compared(self, terms: Terms) -> Prediction | str:
+    def compared(self, terms: ReleaseTerms) -> Prediction | str:
         """By a rule of thumb."""
         from winnow.release.graphical.predicted import predict_graphical
 

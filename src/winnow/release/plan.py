@@ -28,7 +28,7 @@ from winnow.release.methods import ReleaseMethod
 from winnow.release.prediction import Prediction
 from winnow.release.request import PlannedRelease, Release
 from winnow.release.synthetic import SyntheticDistribution
-from winnow.release.terms import Terms
+from winnow.release.terms import ReleaseTerms
 
 SCOPE = (
     "Computed from public numbers: no data were read, nothing was spent. Errors are in rows, over "
@@ -48,7 +48,7 @@ class ReleasePlan(MethodPlan, InNotebook):
     """What ``winnow.release`` charges, draws and promises, before rows are looked at."""
 
     asked: Release = field(repr=False)
-    terms: Terms = field(repr=False)
+    terms: ReleaseTerms = field(repr=False)
     """The public numbers of the release: its workload, its budget, and those of the table."""
     method: ReleaseMethod
     """How the workload is answered."""
@@ -195,7 +195,7 @@ def planned_for(asked: PlannedRelease, about: AboutTable | SealedTable) -> Relea
     return planned(asked.at(epsilon), about)
 
 
-def _predicted(method: ReleaseMethod | str, terms: Terms) -> Prediction:
+def _predicted(method: ReleaseMethod | str, terms: ReleaseTerms) -> Prediction:
     """What is predicted of the method that would be taken."""
     return choose(terms).taken if isinstance(method, str) else method.predicted(terms)
 
@@ -220,7 +220,7 @@ def planned(asked: Release, about: AboutTable | SealedTable) -> ReleasePlan:
     return ReleasePlan(**fixed, asked=asked, terms=terms, method=method)
 
 
-def terms_of(asked: Release, about: AboutTable | SealedTable) -> Terms:
+def terms_of(asked: Release, about: AboutTable | SealedTable) -> ReleaseTerms:
     """The public numbers of a release, checked and bound to the table's schema."""
     public = about_table(about)
     if public.schema is None:
@@ -228,7 +228,7 @@ def terms_of(asked: Release, about: AboutTable | SealedTable) -> Terms:
             "a release needs the columns of its table; give wn.plan.table(schema, rows=)"
         )
     memory = asked.running.memory
-    return Terms(
+    return ReleaseTerms(
         bound_workload(asked.workload, public.schema, memory),
         asked.epsilon,
         asked.delta,
@@ -240,7 +240,7 @@ def terms_of(asked: Release, about: AboutTable | SealedTable) -> Terms:
     )
 
 
-def _about(terms: Terms) -> AboutTable:
+def _about(terms: ReleaseTerms) -> AboutTable:
     """What the plan was told of the table."""
     return AboutTable(
         cells=terms.schema.cells,

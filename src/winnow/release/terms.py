@@ -20,7 +20,7 @@ LARGE = Fraction(10**9)
 
 
 @dataclass(frozen=True, eq=False)
-class Terms:
+class ReleaseTerms:
     """A workload over a schema, a budget, and what is public of the table."""
 
     workload: Workload

@@ -9,7 +9,7 @@ from winnow.core.notebook import Card, InNotebook, text_card
 from winnow.core.relation import Relation
 from winnow.release.graphical.at_once import AtOnce
 from winnow.release.graphical.settings import WideSettings
-from winnow.release.terms import Terms
+from winnow.release.terms import ReleaseTerms
 
 _SCOPE = (
     "Computed from public numbers: no data were read, nothing was spent. 'noise' is that of one "
@@ -70,7 +70,7 @@ class WideExpected(InNotebook):
         )
 
 
-def expected_of(terms: Terms, planned: WideSettings | AtOnce) -> WideExpected:
+def expected_of(terms: ReleaseTerms, planned: WideSettings | AtOnce) -> WideExpected:
     """What to expect, from all that is fixed."""
     what = _at_once(planned) if isinstance(planned, AtOnce) else _in_rounds(planned)
     rest = planned.distance, planned.seconds, planned.reason

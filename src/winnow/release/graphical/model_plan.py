@@ -13,13 +13,13 @@ from winnow.release.graphical.rounds import fit_wide
 from winnow.release.graphical.settings import WideSettings, wide_settings
 from winnow.release.graphical.synthetic import WideSynthetic
 from winnow.release.tables.estimates import layer_of
-from winnow.release.terms import Terms
+from winnow.release.terms import ReleaseTerms
 
 if TYPE_CHECKING:
     from winnow.release.methods import Graphical
 
 
-def model_plan(method: Graphical, terms: Terms, progress: Progress) -> MethodPlan:
+def model_plan(method: Graphical, terms: ReleaseTerms, progress: Progress) -> MethodPlan:
     """What is measured for a graphical model, and the plan that does it.
 
     Public numbers decide (see ``winnow.release.graphical.rules``): if noise spares them and a model
@@ -41,7 +41,7 @@ def model_plan(method: Graphical, terms: Terms, progress: Progress) -> MethodPla
     return _rounds(planned, terms, progress)
 
 
-def _rounds(planned: WideSettings, terms: Terms, progress: Progress) -> MethodPlan:
+def _rounds(planned: WideSettings, terms: ReleaseTerms, progress: Progress) -> MethodPlan:
     """Rounds of selection and measurement, each followed by a fit."""
     mechanism = planned.mechanism
 
@@ -68,7 +68,7 @@ def _rounds(planned: WideSettings, terms: Terms, progress: Progress) -> MethodPl
     )
 
 
-def _at_once(planned: AtOnce, terms: Terms) -> MethodPlan:
+def _at_once(planned: AtOnce, terms: ReleaseTerms) -> MethodPlan:
     """All tables in one measurement, then one fit."""
     strategy = planned.tables.strategy
     mechanism = strategy.mechanism

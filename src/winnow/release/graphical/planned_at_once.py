@@ -25,11 +25,11 @@ from winnow.release.graphical.rules import (
     plain_distance,
 )
 from winnow.release.tables.settings import TablesSettings, tables_settings
-from winnow.release.terms import Terms
+from winnow.release.terms import ReleaseTerms
 
 
 def all_at_once(
-    terms: Terms,
+    terms: ReleaseTerms,
     workload: Workload,
     sets: list[Columns],
     pairs: Sequence[Columns],
@@ -53,7 +53,7 @@ def all_at_once(
 
 
 def too_many_to_hold(
-    terms: Terms,
+    terms: ReleaseTerms,
     workload: Workload,
     sets: list[Columns],
     rows: int,
@@ -90,7 +90,9 @@ def too_many_to_hold(
     return AtOnce(schema, workload, planned, reason, seconds, noise, cells)
 
 
-def columns_alone(terms: Terms, workload: Workload, sets: list[Columns], nu: float) -> AtOnce:
+def columns_alone(
+    terms: ReleaseTerms, workload: Workload, sets: list[Columns], nu: float
+) -> AtOnce:
     """Every column, and nothing of how they depend on each other."""
     schema = terms.schema
     planned = _tabulated(terms, tables_of(schema, [(c,) for c in range(len(schema.columns))]))
@@ -105,7 +107,7 @@ def tables_of(schema: Schema, sets: Sequence[Columns]) -> Workload:
     return Workload(schema, tuple(MarginalPart(schema, columns) for columns in sets))
 
 
-def _with_errors(reason: str, planned: TablesSettings, terms: Terms) -> str:
+def _with_errors(reason: str, planned: TablesSettings, terms: ReleaseTerms) -> str:
     """The errors of the tables, too, unless noise on them is more than all rows that are said."""
     largest = max(each.errors.largest for each in (planned.strategy, planned.plain))
     if terms.total is not None and largest >= terms.total:
@@ -113,6 +115,6 @@ def _with_errors(reason: str, planned: TablesSettings, terms: Terms) -> str:
     return f"{reason}; {planned.reason}"
 
 
-def _tabulated(terms: Terms, workload: Workload) -> TablesSettings:
+def _tabulated(terms: ReleaseTerms, workload: Workload) -> TablesSettings:
     # no joint tables: the model is fitted to the tables themselves
     return tables_settings(replace(terms, workload=workload), joint=False)

@@ -22,7 +22,7 @@ from winnow.release.graphical.whole_workload import (
     pairs_of,
 )
 from winnow.release.prediction import EXACT, THUMB, Prediction
-from winnow.release.terms import Terms
+from winnow.release.terms import ReleaseTerms
 
 if TYPE_CHECKING:
     from winnow.release.methods import Graphical
@@ -35,7 +35,7 @@ of a pair. Read off books and generated-12, pairs, epsilon .1 to 10: seen .24 to
 Where a weight on each cell fits, other methods are known better, and it is not said."""
 
 
-def predict_graphical(method: Graphical, terms: Terms) -> Prediction | str:
+def predict_graphical(method: Graphical, terms: ReleaseTerms) -> Prediction | str:
     """The prediction, or why it cannot run."""
     sets = column_sets(terms)
     if not sets:
@@ -65,7 +65,7 @@ def predict_graphical(method: Graphical, terms: Terms) -> Prediction | str:
     return Prediction("graphical", largest, mean, None, seconds, THUMB, _NOTE)
 
 
-def _at_once(method: Graphical, terms: Terms) -> Prediction | None:
+def _at_once(method: Graphical, terms: ReleaseTerms) -> Prediction | None:
     """The prediction where all tables are measured and the model holds only some of them."""
     planned = wide_settings(method, terms)
     if not isinstance(planned, AtOnce) or planned.some is None:

@@ -40,7 +40,7 @@ from winnow.release.graphical.rules import (
 from winnow.release.rounds.crossing.tables import TableNoise, first_event
 from winnow.release.rounds.mechanism import MeasureMarginals
 from winnow.release.rounds.warm_start import first_parts
-from winnow.release.terms import Terms
+from winnow.release.terms import ReleaseTerms
 
 if TYPE_CHECKING:
     from winnow.release.methods import Graphical
@@ -114,7 +114,7 @@ class WideSettings:
         return [i for i, penalty in enumerate(self.penalties(-1)) if penalty < total]
 
 
-def wide_settings(method: Graphical, terms: Terms) -> WideSettings | AtOnce:
+def wide_settings(method: Graphical, terms: ReleaseTerms) -> WideSettings | AtOnce:
     """Fix everything, or say what is impossible; nothing is charged here."""
     total, workload, sets = terms.total, terms.workload, every_column(terms)
     every = tables_inside(sets)
@@ -160,7 +160,7 @@ def wide_settings(method: Graphical, terms: Terms) -> WideSettings | AtOnce:
     )
 
 
-def _power(terms: Terms, rho: float | None, total: int | None) -> float:
+def _power(terms: ReleaseTerms, rho: float | None, total: int | None) -> float:
     """How far selections see; without a delta the rule asks for noise alone."""
     if rho is None:
         return math.inf
@@ -175,7 +175,7 @@ def _power(terms: Terms, rho: float | None, total: int | None) -> float:
 
 def _rounds(
     method: Graphical,
-    terms: Terms,
+    terms: ReleaseTerms,
     workload: Workload,
     total: int | None,
     fitting: list[Columns],

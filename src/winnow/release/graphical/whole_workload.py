@@ -8,7 +8,7 @@ from winnow.release.graphical.at_once import AtOnce
 from winnow.release.graphical.candidates import column_sets
 from winnow.release.graphical.rules import ASSUMED_ROWS, model_cells, pair_noise
 from winnow.release.tables.settings import TablesSettings
-from winnow.release.terms import Terms
+from winnow.release.terms import ReleaseTerms
 
 Columns = tuple[int, ...]
 
@@ -24,7 +24,7 @@ def pairs_of(sets: list[Columns]) -> list[Columns]:
     return sorted({pair for each in sets for pair in combinations(sorted(each), 2)})
 
 
-def noise_of_pair(terms: Terms, pairs: list[Columns]) -> float:
+def noise_of_pair(terms: ReleaseTerms, pairs: list[Columns]) -> float:
     """What the rules of graphical models go by: see ``winnow.release.graphical.rules``."""
     return pair_noise(
         terms.schema.shape,
@@ -37,7 +37,7 @@ def noise_of_pair(terms: Terms, pairs: list[Columns]) -> float:
     )
 
 
-def can_hold(terms: Terms) -> bool:
+def can_hold(terms: ReleaseTerms) -> bool:
     """Whether a model can be fitted to all tables at once."""
     parts = terms.workload.parts
     return len(parts) <= MOST_TABLES and terms.workload.size <= MOST_CELLS and any(
@@ -45,7 +45,7 @@ def can_hold(terms: Terms) -> bool:
     )  # fmt: skip
 
 
-def model_of(terms: Terms, settings: TablesSettings) -> AtOnce:
+def model_of(terms: ReleaseTerms, settings: TablesSettings) -> AtOnce:
     """The model that is fitted to the released tables, and about how long that takes."""
     sets = column_sets(terms)
     cells = model_cells(noise_of_pair(terms, pairs_of(sets)))

@@ -33,7 +33,7 @@ from winnow.release.prediction import EXACT, Prediction
 from winnow.release.rising import monotone
 from winnow.release.tables.errors import Spread, predicted
 from winnow.release.tables.simulation import MARGIN, fixed_normals
-from winnow.release.terms import LARGE, Terms
+from winnow.release.terms import LARGE, ReleaseTerms
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -93,7 +93,7 @@ class LinearPlan:
 
 
 @lru_cache(maxsize=4)
-def plan_toeplitz(request: Terms) -> LinearPlan | str:
+def plan_toeplitz(request: ReleaseTerms) -> LinearPlan | str:
     """For prefixes and ranges of one column; or why it is not for this workload."""
     forms = [part.form for part in request.workload.parts]
     ranges = [form for form in forms if isinstance(form, CodeRanges)]
@@ -116,7 +116,7 @@ def plan_toeplitz(request: Terms) -> LinearPlan | str:
 
 
 @lru_cache(maxsize=4)
-def plan_explicit(request: Terms, *, named: bool) -> LinearPlan | str:
+def plan_explicit(request: ReleaseTerms, *, named: bool) -> LinearPlan | str:
     """The better of the optimal matrix and noise on each query; or why neither is possible."""
     each = plan_queries(request)
     found = [] if each is None else [each]
@@ -133,7 +133,7 @@ def plan_explicit(request: Terms, *, named: bool) -> LinearPlan | str:
 
 
 @lru_cache(maxsize=4)
-def plan_queries(request: Terms) -> LinearPlan | None:
+def plan_queries(request: ReleaseTerms) -> LinearPlan | None:
     """Noise on each query; None where the distribution to fit has too many cells."""
     if request.schema.cells > MOST_FITTED:
         return None
@@ -146,7 +146,7 @@ def plan_queries(request: Terms) -> LinearPlan | None:
     return _planned("explicit", request, strategy, _Queries(strategy, request.workload.size), 0.5)
 
 
-def _plan_matrix(request: Terms) -> LinearPlan:
+def _plan_matrix(request: ReleaseTerms) -> LinearPlan:
     strategy, solution = _optimum(request.workload, request.total is not None)
     seconds = 0.3 + 1e-8 * request.schema.cells**3
     return _planned("explicit", request, strategy, solution, seconds)
@@ -165,7 +165,7 @@ def _optimum(workload: Workload, known: bool) -> tuple[MatrixStrategy, _Matrix]:
 
 def _planned(
     method: str,
-    request: Terms,
+    request: ReleaseTerms,
     strategy: LinearStrategy,
     solution: Solution,
     seconds: float,
@@ -199,7 +199,7 @@ def _planned(
     return best
 
 
-def _noise(request: Terms, strategy: LinearStrategy, law: str) -> int:
+def _noise(request: ReleaseTerms, strategy: LinearStrategy, law: str) -> int:
     """The least noise that the budget allows."""
     people = request.rows_per_person
     if law == "laplace":

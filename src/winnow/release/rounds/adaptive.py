@@ -54,7 +54,7 @@ from winnow.release.rounds.settings import (
     total_share,
 )
 from winnow.release.synthetic import MeasuredQuery, SyntheticDistribution
-from winnow.release.terms import Terms
+from winnow.release.terms import ReleaseTerms
 
 if TYPE_CHECKING:
     from winnow.release.methods import Adaptive
@@ -65,7 +65,7 @@ SELECTION_SHARE: dict[str, Real] = {"gaussian": 0.2, "laplace": Fraction(1, 65)}
 """A fifth of a round's rho, and so much that it is a fifth of its epsilon: tables are few."""
 
 
-def adaptive_settings(method: Adaptive, terms: Terms) -> ReleaseSettings:
+def adaptive_settings(method: Adaptive, terms: ReleaseTerms) -> ReleaseSettings:
     """Fix everything, or say what is impossible; nothing is charged here."""
     if None in map(table_columns, terms.workload.parts):
         raise ParameterError(
@@ -104,7 +104,7 @@ def adaptive_settings(method: Adaptive, terms: Terms) -> ReleaseSettings:
     )
 
 
-def _rounds(method: Adaptive, terms: Terms, workload: Workload, law: str) -> tuple[int, str]:
+def _rounds(method: Adaptive, terms: ReleaseTerms, workload: Workload, law: str) -> tuple[int, str]:
     """How many tables are measured, all groups together, and why."""
     if method.rounds is not None:
         return int(method.rounds), f"{counted(int(method.rounds), 'round')} as asked"
@@ -125,7 +125,7 @@ def _rounds(method: Adaptive, terms: Terms, workload: Workload, law: str) -> tup
     )
 
 
-def predict_adaptive(method: Adaptive, terms: Terms) -> Prediction | str:
+def predict_adaptive(method: Adaptive, terms: ReleaseTerms) -> Prediction | str:
     """The prediction for rounds over whole tables, or why they cannot run."""
     workload = terms.workload
     if None in map(table_columns, workload.parts):
@@ -145,7 +145,7 @@ def predict_adaptive(method: Adaptive, terms: Terms) -> Prediction | str:
     return Prediction("adaptive", *found, planned.seconds, THUMB, note)
 
 
-def adaptive_plan(method: Adaptive, terms: Terms, progress: Progress) -> MethodPlan:
+def adaptive_plan(method: Adaptive, terms: ReleaseTerms, progress: Progress) -> MethodPlan:
     """The rounds with all that is fixed of them, and what runs them."""
     planned = adaptive_settings(method, terms)
     mechanism = planned.mechanism

@@ -16,7 +16,7 @@ from winnow.privacy import AnyOf, Compose, Event
 from winnow.privacy.calibration import target_guarantee
 from winnow.privacy.closed_plan import RoundsPlan, calibrate_rounds
 from winnow.release.rounds.crossing.run_parts import RowsChoice
-from winnow.release.terms import Terms
+from winnow.release.terms import ReleaseTerms
 
 STARTS = tuple(250 * 4**k for k in range(9))
 """From 250 to 16 million rows: within a factor of 2 of each there is a plan for it."""
@@ -42,7 +42,7 @@ class RoundsByRows:
 
 
 def rounds_by_rows(
-    terms: Terms,
+    terms: ReleaseTerms,
     rounds: Callable[[int], list[int]],
     *,
     share: Real,

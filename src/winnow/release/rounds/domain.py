@@ -22,7 +22,7 @@ from winnow.core.workloads.reductions import (
 from winnow.core.workloads.workload import Workload
 from winnow.errors import ParameterError
 from winnow.foreign import shown
-from winnow.release.terms import Terms
+from winnow.release.terms import ReleaseTerms
 
 if TYPE_CHECKING:
     from winnow.release.methods import MWEM, Groups
@@ -53,14 +53,14 @@ class FittedPart(NamedTuple):
         return self.own.schema.cells if self.points is None else len(self.points)
 
 
-def whole_domain(terms: Terms) -> list[FittedPart]:
+def whole_domain(terms: ReleaseTerms) -> list[FittedPart]:
     """Every cell of the schema."""
     workload, every = terms.workload, tuple(range(len(terms.schema.columns)))
     _check_domain(terms.schema, workload, terms.memory)
     return [FittedPart(workload, workload, every)]
 
 
-def in_groups(terms: Terms, groups: Groups) -> tuple[list[FittedPart], str]:
+def in_groups(terms: ReleaseTerms, groups: Groups) -> tuple[list[FittedPart], str]:
     """Groups of columns, each fitted alone; and what accuracy then rests on."""
     schema, workload = terms.schema, terms.workload
     parts: list[FittedPart] = []
@@ -90,14 +90,14 @@ def _check_domain(schema: Schema, workload: Workload, memory: str | int) -> None
         )
 
 
-def sub_universe(terms: Terms, method: MWEM) -> tuple[list[FittedPart], str]:
+def sub_universe(terms: ReleaseTerms, method: MWEM) -> tuple[list[FittedPart], str]:
     """The cells of a public list, or sampled ones; and what accuracy rests on with them."""
     points, text = _points(terms, method)
     every = tuple(range(len(terms.schema.columns)))
     return [FittedPart(terms.workload, terms.workload, every, points)], text
 
 
-def _points(terms: Terms, method: MWEM) -> tuple[NDArray[np.int64], str]:
+def _points(terms: ReleaseTerms, method: MWEM) -> tuple[NDArray[np.int64], str]:
     schema, queries, given = terms.schema, terms.workload.size, method.universe
     if isinstance(given, bool) or not isinstance(given, int | np.integer):
         if method.smoothness is not None or method.phi is not None:

@@ -61,7 +61,7 @@ from winnow.release.rounds.warm_start import (
     table_distance,
 )
 from winnow.release.synthetic import SyntheticDistribution
-from winnow.release.terms import Terms
+from winnow.release.terms import ReleaseTerms
 
 if TYPE_CHECKING:
     from winnow.release.methods import MWEM
@@ -72,7 +72,7 @@ BETA = 0.05
 SELECTION_SHARE = 0.5
 
 
-def mwem_plan(method: MWEM, terms: Terms, progress: Progress) -> MethodPlan:
+def mwem_plan(method: MWEM, terms: ReleaseTerms, progress: Progress) -> MethodPlan:
     """The rounds with all that is fixed of them, and what runs them."""
     planned = mwem_settings(method, terms)
     step = None if method.step is None else float(method.step)
@@ -128,7 +128,7 @@ def _search(table: SealedTable, workload: Workload, index: str | None) -> Search
     return Search(vectors, true_counts(table, every))
 
 
-def mwem_settings(method: MWEM, terms: Terms) -> ReleaseSettings:
+def mwem_settings(method: MWEM, terms: ReleaseTerms) -> ReleaseSettings:
     """Fix everything, or say what is impossible; nothing is charged here."""
     if method.index is not None or exact("slack", method.slack) != 0:
         _check_search(method, terms)
@@ -191,7 +191,7 @@ def mwem_settings(method: MWEM, terms: Terms) -> ReleaseSettings:
 
 
 def calibrated(
-    terms: Terms, rounds: int, share: Real, law: str, initial: Event | None
+    terms: ReleaseTerms, rounds: int, share: Real, law: str, initial: Event | None
 ) -> RoundsPlan:
     """So many rounds within the budget; pure sums of Laplace noise have no use for a delta."""
     return calibrate_rounds(
@@ -210,7 +210,7 @@ def _update(method: MWEM) -> str:
     return method.update or ("gap" if method.alpha is None else "sign")
 
 
-def _fitted_parts(method: MWEM, terms: Terms) -> tuple[list[FittedPart], str]:
+def _fitted_parts(method: MWEM, terms: ReleaseTerms) -> tuple[list[FittedPart], str]:
     """The domain as it is, in groups, or sampled; and what accuracy then rests on."""
     if method.groups is not None and method.universe is not None:
         raise ParameterError("give groups or universe, not both")
@@ -221,7 +221,7 @@ def _fitted_parts(method: MWEM, terms: Terms) -> tuple[list[FittedPart], str]:
     return whole_domain(terms), ""
 
 
-def _check_search(method: MWEM, terms: Terms) -> None:
+def _check_search(method: MWEM, terms: ReleaseTerms) -> None:
     """Refuse an index on a sampled universe, and one that does not fit."""
     workload, index = terms.workload, method.index
     if index is None:
@@ -251,7 +251,7 @@ def _check_slack(slack: Real, selection: Real) -> None:
 
 
 def _rounds(
-    method: MWEM, terms: Terms, parts: Sequence[FittedPart], total: int | None
+    method: MWEM, terms: ReleaseTerms, parts: Sequence[FittedPart], total: int | None
 ) -> tuple[list[int], str]:
     """How many rounds each group gets, and why; all rounds cost the same."""
     given = method.rounds
@@ -294,7 +294,7 @@ def _sum(rounds: list[int]) -> str:
     return " + ".join(map(str, rounds))
 
 
-def _stated(terms: Terms) -> int:
+def _stated(terms: ReleaseTerms) -> int:
     if terms.total is None:
         raise ParameterError(
             "alpha= needs a public number of rows; state one with rows= where the table is read, "
@@ -303,7 +303,7 @@ def _stated(terms: Terms) -> int:
     return terms.total
 
 
-def _promised(method: MWEM, terms: Terms) -> Promised:
+def _promised(method: MWEM, terms: ReleaseTerms) -> Promised:
     """The fewest rounds that promise an error [FastMWEM, Thm 3.1]."""
     assert method.alpha is not None
     probability(alpha=method.alpha)
@@ -314,7 +314,7 @@ def _promised(method: MWEM, terms: Terms) -> Promised:
     )  # fmt: skip
 
 
-def _first_tables(method: MWEM, terms: Terms) -> tuple[float, ...]:
+def _first_tables(method: MWEM, terms: ReleaseTerms) -> tuple[float, ...]:
     """The noise of the tables of single columns that are measured before the rounds, if any.
 
     The updates and the indexes of papers start as they do there, from the uniform distribution.
@@ -337,7 +337,7 @@ def _first_tables(method: MWEM, terms: Terms) -> tuple[float, ...]:
     return () if given is None and far > MOST_NOISE else found
 
 
-def predict_mwem(method: MWEM, terms: Terms) -> Prediction | str:
+def predict_mwem(method: MWEM, terms: ReleaseTerms) -> Prediction | str:
     """The errors to expect: what is promised, or a rule of thumb; or why it cannot run."""
     if method.alpha is not None and terms.total is not None:
         largest = float(method.alpha) * terms.total
@@ -366,7 +366,7 @@ def predict_mwem(method: MWEM, terms: Terms) -> Prediction | str:
     return Prediction("mwem", *found, seconds, THUMB, counted(rounds, "round"))
 
 
-def domain_refused(terms: Terms) -> str | None:
+def domain_refused(terms: ReleaseTerms) -> str | None:
     """Why a weight on each cell does not fit; None: it does."""
     needed = BYTES_PER_CELL * terms.schema.cells + terms.workload.memory()
     if needed <= parse_memory(terms.memory):

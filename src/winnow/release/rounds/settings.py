@@ -22,7 +22,7 @@ from winnow.release.rounds.by_rows import RoundsByRows
 from winnow.release.rounds.crossing.rounds import SelectAndMeasure
 from winnow.release.rounds.crossing.tables import Counts, TableNoise
 from winnow.release.rounds.mechanism import MeasureMarginals
-from winnow.release.terms import Terms
+from winnow.release.terms import ReleaseTerms
 
 if TYPE_CHECKING:
     from winnow.release.methods import MWEM, Adaptive
@@ -111,14 +111,14 @@ class ReleaseSettings:
         return total
 
 
-def noise_law(terms: Terms, method: MWEM | Adaptive) -> str:
+def noise_law(terms: ReleaseTerms, method: MWEM | Adaptive) -> str:
     """Gaussian noise wherever it can be accounted for."""
     law = method.measurement or ("laplace" if terms.pure else "gaussian")
     one_of(tuple(MEASUREMENTS), measurement=law)
     return law
 
 
-def total_multiplier(terms: Terms, method: MWEM | Adaptive) -> float | None:
+def total_multiplier(terms: ReleaseTerms, method: MWEM | Adaptive) -> float | None:
     """The noise of a private number of rows; None: it is public."""
     if terms.total is not None:
         if method.total_share is not None:

@@ -23,7 +23,7 @@ from winnow.release.tables.parts import TablePart
 from winnow.release.tables.split import components, joint_tables, laplace_split
 from winnow.release.tables.strategy import Geometry, combined
 from winnow.release.tables.trees import Tree, candidates, flat
-from winnow.release.terms import LARGE, Terms
+from winnow.release.terms import LARGE, ReleaseTerms
 
 Floats = NDArray[np.float64]
 
@@ -52,7 +52,7 @@ _LEAST_SCALE = Fraction(1, 16)
 class Aim:
     """What a strategy has to fit into, and what it is to keep small."""
 
-    terms: Terms
+    terms: ReleaseTerms
     objective: str = "balanced"
     values: tuple[SummedColumn, ...] = ()
     joint: bool = True

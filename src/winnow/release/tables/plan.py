@@ -28,7 +28,7 @@ from winnow.release.tables.parts import tables_workload
 from winnow.release.tables.request import PlannedTabulate, Tabulate
 from winnow.release.tables.result import ReleasedTables
 from winnow.release.tables.settings import TablesSettings, tables_settings
-from winnow.release.terms import Terms
+from winnow.release.terms import ReleaseTerms
 from winnow.select.about import AboutScores
 from winnow.select.about import about as about_counts
 from winnow.select.beside import charged_with, cut_of, run_beside
@@ -247,7 +247,7 @@ def _settings(asked: Tabulate, public: AboutTable, epsilon: Real) -> TablesSetti
         raise ParameterError("tables need the columns of their table; give wn.plan.table(schema)")
     known = 1 if public.rows_are_public else None  # that it is known matters, not what it is
     budget, memory = asked.budget, asked.running.memory
-    terms = Terms(
+    terms = ReleaseTerms(
         tables_workload(public.schema, asked.by, memory),
         epsilon,
         asked.delta,

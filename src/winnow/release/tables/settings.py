@@ -14,7 +14,7 @@ from winnow.privacy.calibration import sized_guarantee
 from winnow.release.tables.choice import OBJECTIVES, PLAIN, Aim, Strategy, choose, score
 from winnow.release.tables.parts import TablePart, parts_of
 from winnow.release.tables.values import ValueColumn, value_columns
-from winnow.release.terms import Terms
+from winnow.release.terms import ReleaseTerms
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,11 @@ class TablesSettings:
 
 
 def tables_settings(
-    terms: Terms, *, values: Sequence[str] = (), objective: str = "balanced", joint: bool = True
+    terms: ReleaseTerms,
+    *,
+    values: Sequence[str] = (),
+    objective: str = "balanced",
+    joint: bool = True,
 ) -> TablesSettings:
     """Fix everything, or say what is impossible; nothing is charged here.
 
