@@ -19,6 +19,7 @@ import winnow
 from reference.commands import app, invoke
 from winnow import InputError
 from winnow.select.cli.source import read_items
+from winnow.select.plan.top_k.verb import TopKPlan
 
 SECRET = "73519"
 PERSON = "Ada Lovelace"
@@ -606,7 +607,7 @@ def test_an_unexpected_error_does_not_show_its_text(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError(f"the count was {SECRET}")
 
-    monkeypatch.setattr("winnow.select.plan.top_k.verb.TopKPlan.run", broken)
+    monkeypatch.setattr(TopKPlan, "run", broken)
     result = run("top-k", votes, *COUNTS, "-k", 1, "--epsilon", 1)
     assert result.exit_code == 1
     assert "unexpected RuntimeError" in result.stderr

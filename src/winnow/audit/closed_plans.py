@@ -88,7 +88,7 @@ def integers_stay_below(claim: Callable[[DiscreteGaussian, float], float]) -> Au
         event = DiscreteGaussian(ratio, Fraction(min(variances)), _HERE)
         for a in np.linspace(0.0, 4.0, 33):
             reached = float(np.maximum(p - math.exp(a) * q, 0.0).sum())
-            largest = max(largest, reached / claim(event, float(a)))
+            largest = max(largest, _ratio(reached, claim(event, float(a))))
     return AuditResult(
         "accounting",
         "No integers with discrete Gaussian noise pass the tight accountant's delta.",
@@ -117,7 +117,7 @@ def choices_stay_below(claim: Callable[[Event, float], float]) -> AuditResult:
     for a in np.linspace(0.0, 1.6, 33):
         after = [_best(way, a - np.log(first[0] / first[1])) for way in ways]
         reached = float((lost + (1 - lost) * np.max(after, axis=0)) @ first[0])
-        largest = max(largest, reached / claim(plan, float(a)))
+        largest = max(largest, _ratio(reached, claim(plan, float(a))))
     return AuditResult(
         "accounting",
         "Whoever chooses the next plan by what was released stays below the tight accountant.",
@@ -146,7 +146,7 @@ def several_counts_stay_below(event_of: Callable[[Fraction, int, Relation], Even
             largest = max(largest, _rho(p, q) / float(zcdp_cost(event).rho))
             for a in np.linspace(0.0, 0.9 * epsilon, 10):
                 reached = float(np.maximum(p - math.exp(a) * q, 0.0).sum())
-                largest = max(largest, reached / tight_delta(event, float(a)))
+                largest = max(largest, _ratio(reached, tight_delta(event, float(a))))
     return AuditResult(
         "accounting",
         "Counts that a person moves by one each cost no more than what is charged for them.",
@@ -158,6 +158,10 @@ def several_counts_stay_below(event_of: Callable[[Fraction, int, Relation], Even
         0.9 <= largest <= 1,
         "the largest ratio of what is reached to what is claimed, by enumeration",
     )
+
+
+def _ratio(reached: float, claimed: float) -> float:
+    return reached / claimed if claimed else (math.inf if reached > 1e-15 else 0.0)
 
 
 def _best(steps: list[list[tuple[Floats, Floats]]], a: Floats) -> Floats:

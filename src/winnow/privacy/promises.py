@@ -204,7 +204,7 @@ TABLE: tuple[Row, ...] = (
         "additive",
         Charge.DISCRETE_LAPLACE,
         "integers, each plus discrete Laplace noise; sensitivity in the l1 norm",
-        "Canonne-Kamath-Steinke 2020; several integers: proved beside the table",
+        "Canonne-Kamath-Steinke 2020",
     ),
     Row(
         "discrete-laplace",
