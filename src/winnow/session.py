@@ -39,12 +39,10 @@ from winnow.release.tables.result import ReleasedTables
 from winnow.release.tables.verb import tabulated
 from winnow.release.verb import released as released_answers
 from winnow.select.about import sealed_counts, sealed_scores
-from winnow.select.crossing import SparseVectorStream
-from winnow.select.request import Above, Select
-from winnow.select.sparse_vector import AboveAnswer
-from winnow.select.verb import compared, open_above, selected
-from winnow.topk.request import TopK
-from winnow.topk.verb import most_common
+from winnow.select.crossing.selection import SparseVectorStream
+from winnow.select.mechanisms.sparse_vector import AboveAnswer
+from winnow.select.request import Above, Select, TopK
+from winnow.select.verb import compared, most_common, open_above, selected
 
 Asked = TypeVar("Asked", Above, Ask, Itemsets, Lp, Release, Select, Tabulate, TopK)
 

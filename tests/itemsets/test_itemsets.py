@@ -22,7 +22,7 @@ from winnow.itemsets.methods import METHODS, NOT_TAKEN
 from winnow.mechanisms import ITEMSETS, row_named, rows, words
 from winnow.privacy import ApproxDP, Compose, DiscreteLaplace, PureDP, Repeat
 from winnow.read.baskets import LAYOUTS
-from winnow.select.ranked_large_margin import RankedLargeMargin
+from winnow.select.mechanisms.ranked_large_margin import RankedLargeMargin
 
 MECHANISMS = words(ITEMSETS)
 PURE = [row.word for row in rows(ITEMSETS) if not row.needs_delta and "k" not in row.takes]
@@ -91,7 +91,7 @@ def test_a_session_charges_its_budget_and_its_relation() -> None:
 
 
 def test_many_rounds_compose_better_than_by_dividing() -> None:
-    from winnow.topk.classes import rounds_of
+    from winnow.select.of_classes import rounds_of
 
     assert rounds_of(Fraction(1), Fraction(1, 10**6), 2) == (Fraction(1, 2), Fraction(1, 2 * 10**6))
     epsilon, delta = rounds_of(Fraction(1), Fraction(1, 10**6), 200)

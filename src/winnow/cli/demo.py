@@ -230,7 +230,7 @@ def _draw(path: Path, plans: Plans) -> None:
     from winnow.cli.comparison import chance_curves, true_answer
     from winnow.cli.printing import console
     from winnow.core.saving import write_whole
-    from winnow.plots.curves import draw_chances
+    from winnow.show.plots.curves import draw_chances
 
     first = next(iter(plans.values()))
     try:

@@ -16,9 +16,9 @@ from winnow.core.tape import Tape
 from winnow.errors import BudgetExceeded, ExtraMissing
 from winnow.privacy import Budget
 from winnow.privacy.ledger import Ledger, RecordedBudget
-from winnow.topk.cli.source import threshold_text
-from winnow.topk.cli.view import show_top
-from winnow.topk.request import TopK
+from winnow.select.cli.source import threshold_text
+from winnow.select.cli.view import show_top
+from winnow.select.request import TopK
 
 NAME = "demo-ledger.db"
 
@@ -126,7 +126,7 @@ def draw_beside_truth(
     top: Released[list[Any]], people: dict[str, int], margin: int | None
 ) -> bytes:
     """The private top 10 beside the true counts, which only made-up people may be shown."""
-    from winnow.plots.bars import draw_made_up_top
+    from winnow.show.plots.bars import draw_made_up_top
 
     return draw_made_up_top(
         [(bird, noisy, people[bird]) for bird, noisy in top.value],

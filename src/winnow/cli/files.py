@@ -41,7 +41,7 @@ def check_targets(
 def check_figure(plot: Path) -> None:
     """Refuse a figure that could not be written or drawn."""
     from winnow.core.saving import check_target
-    from winnow.plots.figures import ENDINGS, new_figure
+    from winnow.show.plots.figures import ENDINGS, new_figure
 
     check_target(plot, ENDINGS)
     new_figure()  # says at once if matplotlib is missing

@@ -32,11 +32,11 @@ from winnow.read.crossing import SealedTable, column_counts
 from winnow.read.scores import SealedScores
 from winnow.release.plan import ReleasePlan
 from winnow.release.tables.plan import TabulatePlan
+from winnow.select.plan.top_k.verb import TopKPlan
 from winnow.select.plan.verb import SelectPlan
 from winnow.serve import bodies
 from winnow.serve.datasets import Catalogue, Data, OpenDataset, fitting
 from winnow.serve.derived import asked_of
-from winnow.topk.plan.verb import TopKPlan
 
 MEMORY = "1GB"
 """Of one order: what needs more is refused."""

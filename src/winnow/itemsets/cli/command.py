@@ -178,7 +178,7 @@ def itemsets(
     from winnow.itemsets.rules import check_confidence
     from winnow.itemsets.verb import mined
     from winnow.read.baskets import read_baskets
-    from winnow.topk.cli.source import read_items
+    from winnow.select.cli.source import read_items
 
     check_unit_said(person, one_basket, "--person", "basket")
     supports = asked.supports

@@ -67,7 +67,7 @@ def itemset_rows(released: Found, with_counts: bool) -> list[dict[str, Any]]:
 
 def draw_itemsets(released: Found, size: int, ending: str) -> bytes:
     """Bars of the noisy supports."""
-    from winnow.plots.bars import draw_top
+    from winnow.show.plots.bars import draw_top
 
     bars = [(visible(name), noisy or 0) for name, noisy in named(released, True)]
     bars.sort(key=lambda bar: -bar[1])

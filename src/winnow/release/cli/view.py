@@ -25,7 +25,7 @@ from winnow.release.rounds.mwem import TABLES
 from winnow.release.rounds.prediction import expected_error_bound
 from winnow.release.rounds.settings import ReleaseSettings
 from winnow.release.rounds.synthesis import noise_of
-from winnow.report.numbers import accuracy_by_part, errors_by_part, measured_rows
+from winnow.show.report.numbers import accuracy_by_part, errors_by_part, measured_rows
 
 if TYPE_CHECKING:
     from winnow.core.released import Released

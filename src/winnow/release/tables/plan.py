@@ -29,8 +29,8 @@ from winnow.release.tables.result import ReleasedTables
 from winnow.release.tables.settings import TableRequest, TablesSettings, tables_settings
 from winnow.select.about import AboutScores
 from winnow.select.about import about as about_counts
-from winnow.topk.beside import charged_with, cut_of, run_beside
-from winnow.topk.mechanisms.cut_away import MeasureCut
+from winnow.select.beside import charged_with, cut_of, run_beside
+from winnow.select.mechanisms.cut_away import MeasureCut
 
 _STEPS = 40
 _MOST_EPSILON = 2.0**20

@@ -20,9 +20,10 @@ from winnow.read.counts import SealedCounts
 from winnow.read.score_source import ScoreSource
 from winnow.read.scores import SealedScores
 from winnow.select.about import About, AboutClasses, AboutScores, about
-from winnow.select.crossing import Selection, check_scale
-from winnow.select.large_margin import LargeMargin
-from winnow.select.mechanism import LipschitzMechanism, NoisyTopWithLeads
+from winnow.select.crossing.selection import Selection, check_scale
+from winnow.select.mechanisms.large_margin import LargeMargin
+from winnow.select.mechanisms.lipschitz import LipschitzMechanism, NoisyTopWithLeads
+from winnow.select.mechanisms.sparse_vector import AboveAnswer
 from winnow.select.methods import (
     SELECT_METHODS,
     Exponential,
@@ -38,7 +39,6 @@ from winnow.select.open_selection import selected_of
 from winnow.select.plan.expected import SelectExpected, SelectTarget, expected_of, target_of
 from winnow.select.plan.setting import Setting
 from winnow.select.request import Above, AskedSelect, PlannedSelect, Select
-from winnow.select.sparse_vector import AboveAnswer
 from winnow.select.table import check_promised, one_of_classes, selection_of
 
 PURE: dict[str, PickMethod] = {
