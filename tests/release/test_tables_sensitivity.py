@@ -28,9 +28,11 @@ from winnow.release.tables.audit import (
 )
 from winnow.release.tables.measured import NoisyForm, SummedColumn, TableForm
 from winnow.release.tables.mechanism import MeasureTables
+from winnow.release.tables.parts import tables_workload
 from winnow.release.tables.sensitivity import MOST_WAYS, squared_pair, total_single
-from winnow.release.tables.settings import TableRequest, tables_settings
+from winnow.release.tables.settings import tables_settings
 from winnow.release.tables.trees import Tree, candidates, flat
+from winnow.release.terms import ReleaseTerms
 
 WORKLOADS = {
     "two binary columns": ((2, 2), wn.marginals(1) + wn.marginals(2), ()),
@@ -48,11 +50,9 @@ def planned(name: str, relation: str, rows: int, delta: float):
     shape, by, values = WORKLOADS[name]
     schema = wn.Schema.parse({f"c{i}": size for i, size in enumerate(shape)})
     known = relation == "substitution" and rows == 1
-    request = TableRequest(
-        schema, by, 0.7, delta, values=values, relation=Relation(relation), rows_per_person=rows,
-        public_rows=5 if known else None,
-    )  # fmt: skip
-    return shape, tables_settings(request)
+    workload = tables_workload(schema, by, "4GB")
+    terms = ReleaseTerms(workload, 0.7, delta, Relation(relation), rows, 5 if known else None)
+    return shape, tables_settings(terms, values=values)
 
 
 SEVERAL = ("two binary columns", "one table", "sums", "prefixes")

@@ -25,9 +25,9 @@ from winnow.release.graphical.expected import WideExpected as WideExpected
 from winnow.release.plan import ReleasePlan as ReleasePlan
 from winnow.release.plan import release as release
 from winnow.release.prediction import Prediction as Prediction
-from winnow.release.rounds.plan import MwemBounds as MwemBounds
-from winnow.release.rounds.plan import MwemRow as MwemRow
-from winnow.release.rounds.plan import mwem_bounds as mwem_bounds
+from winnow.release.rounds.bounds import MwemBounds as MwemBounds
+from winnow.release.rounds.bounds import MwemRow as MwemRow
+from winnow.release.rounds.bounds import mwem_bounds as mwem_bounds
 from winnow.release.tables.expected import StrategyRow as StrategyRow
 from winnow.release.tables.expected import TableRow as TableRow
 from winnow.release.tables.plan import TabulatePlan as TabulatePlan

@@ -24,9 +24,11 @@ from winnow.read.crossing import SealedTable, sealed_table
 from winnow.release.tables.estimates import layer_of
 from winnow.release.tables.expected import SCOPE, StrategyRow, TableRow, TablesExpected, expected_of
 from winnow.release.tables.keys import keys_expected, keys_plan
+from winnow.release.tables.parts import tables_workload
 from winnow.release.tables.request import PlannedTabulate, Tabulate
 from winnow.release.tables.result import ReleasedTables
-from winnow.release.tables.settings import TableRequest, TablesSettings, tables_settings
+from winnow.release.tables.settings import TablesSettings, tables_settings
+from winnow.release.terms import ReleaseTerms
 from winnow.select.about import AboutScores
 from winnow.select.about import about as about_counts
 from winnow.select.beside import charged_with, cut_of, run_beside
@@ -249,23 +251,18 @@ def _settings(asked: Tabulate, public: AboutTable, epsilon: Real) -> TablesSetti
     if public.schema is None:
         raise ParameterError("tables need the columns of their table; give wn.plan.table(schema)")
     known = 1 if public.rows_are_public else None  # that it is known matters, not what it is
-    return tables_settings(
-        TableRequest(
-            schema=public.schema,
-            by=asked.by,
-            epsilon=epsilon,
-            delta=asked.delta,
-            values=asked.values if isinstance(asked.values, str) else tuple(asked.values),
-            objective=asked.objective,
-            relation=public.relation,
-            rows_per_person=public.rows_per_person,
-            public_rows=known if public.rows is None else public.rows,
-            accountant=(
-                "best" if asked.budget is None else sizing_accountant(asked.budget, asked.delta)
-            ),
-            memory=asked.running.memory,
-        )
+    budget, memory = asked.budget, asked.running.memory
+    terms = ReleaseTerms(
+        tables_workload(public.schema, asked.by, memory),
+        epsilon,
+        asked.delta,
+        public.relation,
+        public.rows_per_person,
+        known if public.rows is None else public.rows,
+        "best" if budget is None else sizing_accountant(budget, asked.delta),
+        memory,
     )
+    return tables_settings(terms, values=asked.values, objective=asked.objective)
 
 
 def _tables(settings: TablesSettings, public: AboutTable) -> Plan[SealedTable, ReleasedTables]:

@@ -21,6 +21,7 @@ from winnow.privacy import zcdp_rho
 from winnow.privacy.closed_plan import RoundsPlan, calibrate_rounds
 from winnow.read.about import AboutTable, about_table
 from winnow.read.crossing import SealedTable
+from winnow.release.rounds.domain import BYTES_PER_CELL
 from winnow.release.rounds.mwem import default_rounds
 from winnow.release.rounds.prediction import (
     REGRET,
@@ -29,7 +30,6 @@ from winnow.release.rounds.prediction import (
     noisy_error,
     regret,
 )
-from winnow.release.rounds.settings import BYTES_PER_CELL
 
 _SCOPE = (
     "Computed from public numbers: no data were read, nothing was spent. 'noise' is the standard "

@@ -5,46 +5,59 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.checks import exact
 from winnow.core.key import Key
 from winnow.core.process import parse_memory
 from winnow.core.schema import cells_text
 from winnow.core.workloads.forms import CodeRanges, WholeTable
+from winnow.core.workloads.marginal import MarginalPart
+from winnow.core.workloads.workload import Workload
 from winnow.errors import ParameterError
 from winnow.fit.tables import FitQuality, together
 from winnow.privacy import Guarantee
 from winnow.read.crossing import SealedTable
+from winnow.release.drawn import MethodPlan
 from winnow.release.factors import Factor
 from winnow.release.graphical.at_once import AtOnce, fit_at_once
 from winnow.release.graphical.synthetic import RESTS_ON
 from winnow.release.graphical.whole_workload import MOST_WEIGHED, can_hold, model_of
-from winnow.release.matrices.linear import MOST_FITTED, LinearPlan
+from winnow.release.matrices.linear import (
+    MOST_FITTED,
+    LinearPlan,
+    plan_explicit,
+    plan_queries,
+    plan_toeplitz,
+)
 from winnow.release.model_distance import with_distance
-from winnow.release.prediction import EXACT, THUMB, Prediction
+from winnow.release.prediction import EXACT, THUMB, Prediction, reason_for
 from winnow.release.queries import cells_of, spoken_columns, squared_norms
 from winnow.release.rising import monotone
-from winnow.release.tables.choice import TableSetting
+from winnow.release.synthetic import SyntheticDistribution
 from winnow.release.tables.errors import Errors, Spread, predicted
 from winnow.release.tables.estimates import Layer, layer_of
 from winnow.release.tables.mechanism import MeasureTables
 from winnow.release.tables.moved import reaches
 from winnow.release.tables.parts import TablePart
 from winnow.release.tables.result import ReleasedTables
-from winnow.release.tables.settings import TableRequest, TablesSettings, tables_settings
+from winnow.release.tables.settings import TablesSettings, tables_settings
 from winnow.release.tables.split import components
 from winnow.release.tables.white import fit_layer
-from winnow.release.terms import ReleaseTerms
+from winnow.release.terms import LARGE, ReleaseTerms
 from winnow.release.value import AnsweredSynthetic, AnswerErrors
 
 Floats = NDArray[np.float64]
 Columns = tuple[int, ...]
 
 _BYTES_PER_CELL = 64
+
+_ANSWERED = (
+    "answers are those of a distribution fitted to what was measured, each within an interval "
+    "of its unbiased estimate"
+)
 
 PLAIN_CELLS, PLAIN_QUERIES = "noise on each cell", "noise on each query"
 
@@ -75,11 +88,13 @@ class TablesPlan:
         return self.settings.guarantee
 
 
-def plan_tables(request: ReleaseTerms, each_query: LinearPlan | None) -> TablesPlan:
-    """The tables to measure, from public numbers only; ``each_query``: noise on each, if possible.
+@lru_cache(maxsize=4)
+def plan_tables(request: ReleaseTerms) -> TablesPlan:
+    """The tables to measure, from public numbers only.
 
     Plain noise is the better one of what is possible.
     """
+    each_query = plan_queries(request)
     forms = [part.form for part in request.workload.parts]
     by_query = _noise_on_queries(request)
     if each_query is not None:
@@ -90,8 +105,8 @@ def plan_tables(request: ReleaseTerms, each_query: LinearPlan | None) -> TablesP
     if cells_of(request.schema, columns) > MOST_FITTED:
         text = cells_text(cells_of(request.schema, columns))
         return TablesPlan(by_query, refused=f"the queries speak of {text} cells")
-    names = [request.schema.names[column] for column in columns]
-    settings = tables_settings(_table_request(request, [names]))
+    whole = Workload(request.schema, (MarginalPart(request.schema, columns),))
+    settings = tables_settings(replace(request, workload=whole))
     cell = float(settings.strategy.spreads[0].deviations.max())
     norms = squared_norms(request.workload, columns)
     spread = Spread(cell * np.sqrt(norms), 1)
@@ -116,8 +131,7 @@ def _plan_parts(request: ReleaseTerms, by_query: Prediction) -> TablesPlan:
         reason += "; wn.tabulate releases the tables alone" if whole else ""
         return TablesPlan(_noise_on_cells(request) if whole else by_query, refused=reason)
     try:
-        asked = _table_request(request, request.workload)
-        settings = tables_settings(replace(asked, joint=False) if unfit else asked)
+        settings = tables_settings(request, joint=not unfit)
     except ParameterError as error:
         return TablesPlan(by_query, refused=str(error))
     plain = _prediction(PLAIN_CELLS, settings.plain.errors, 0.1)
@@ -147,21 +161,6 @@ def _after_fit(found: Prediction, settings: TablesSettings, rows: int) -> Predic
     return replace(found, mean=mean, kind=THUMB, note="the largest error by exact formula")
 
 
-def _table_request(request: ReleaseTerms, by: object) -> TableRequest:
-    accountant = request.accountant if request.accountant in ("pure", "zcdp") else "best"
-    return TableRequest(
-        schema=request.schema,
-        by=by,
-        epsilon=request.epsilon,
-        delta=request.delta,
-        relation=request.relation,
-        rows_per_person=request.rows_per_person,
-        public_rows=request.total,
-        accountant=accountant,
-        memory=request.memory,
-    )
-
-
 def _prediction(method: str, errors: Errors, seconds: float) -> Prediction:
     return Prediction(method, errors.largest, errors.mean, errors.rms, seconds, EXACT)
 
@@ -183,11 +182,7 @@ def _noise(request: ReleaseTerms, method: str, total: int, squared: int) -> Pred
     deviations = [math.sqrt(2) * total / float(request.epsilon)]
     law = "laplace"
     if not request.pure:
-        setting = TableSetting(
-            request.relation, request.rows_per_person, True, exact("epsilon", request.epsilon),
-            request.exact_delta, "zcdp" if request.accountant == "zcdp" else "best",
-        )  # fmt: skip
-        ratio = float(setting.squared_ratio(Fraction(10**9)))
+        ratio = float(request.squared_ratio(LARGE))
         deviations.append(math.sqrt(squared / ratio))
         law = "laplace" if deviations[0] < deviations[1] else "gaussian"
     spread = Spread(np.array([min(deviations)]), request.workload.size)
@@ -198,6 +193,64 @@ def _seconds(request: ReleaseTerms, joined: Sequence[Columns]) -> float:
     cells = sum(cells_of(request.schema, columns) for columns in joined)
     tables = len(request.workload.parts)
     return 0.3 + 200 * (2e-4 * tables + 2e-8 * cells * math.sqrt(tables))
+
+
+def plain_noise(request: ReleaseTerms) -> Prediction:
+    """The errors of plain noise."""
+    return plan_tables(request).plain
+
+
+def compared_errors(word: str, request: ReleaseTerms) -> Prediction | str:
+    """What is predicted of "tables", "toeplitz" or "explicit", or why it cannot run."""
+    made = _measurement(word, request, named=False)
+    return made if isinstance(made, str) else made.prediction or ""
+
+
+def answered_errors(word: str, request: ReleaseTerms) -> Prediction:
+    """What is predicted of a method that was asked for by its name."""
+    made = _asked_for(word, request).prediction
+    assert made is not None
+    return made
+
+
+def answered_plan(word: str, request: ReleaseTerms) -> MethodPlan:
+    """One event of noise on whole numbers, then a fit."""
+    chosen, plain = _asked_for(word, request), plain_noise(request)
+
+    def answered(private: SealedTable, key: Key) -> SyntheticDistribution:
+        if isinstance(chosen, LinearPlan):
+            return measure_linear(chosen, plain, request, private, key)
+        return measure_tables(chosen, request, private, key)
+
+    assert chosen.prediction is not None
+    rows = request.total
+    why = reason_for(chosen.prediction.capped(rows), plain.capped(rows))
+    return MethodPlan(
+        mechanism=chosen.mechanism,
+        relation=request.relation,
+        guarantee=chosen.guarantee,
+        draw=answered,
+        check=chosen.mechanism.check,
+        reason=f"{why}; {_ANSWERED}",
+        seconds=chosen.prediction.seconds,
+        why=why,
+    )
+
+
+def _asked_for(word: str, request: ReleaseTerms) -> TablesPlan | LinearPlan:
+    made = _measurement(word, request, named=True)
+    if isinstance(made, str):
+        raise ParameterError(f"method={word!r} cannot run: {made}")
+    return made
+
+
+def _measurement(word: str, request: ReleaseTerms, *, named: bool) -> TablesPlan | LinearPlan | str:
+    if word == "toeplitz":
+        return plan_toeplitz(request)
+    if word == "explicit":
+        return plan_explicit(request, named=named)
+    tables = plan_tables(request)
+    return tables.refused if tables.prediction is None else tables
 
 
 def measure_tables(
