@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import winnow
+from winnow.cli.files import write_made_up
 from winnow.cli.printing import console
 from winnow.core.released import Released
 from winnow.core.saving import save_released, write_whole
@@ -86,7 +87,7 @@ def write_log(path: Path) -> Sightings:
     """Write the made-up log, and return who saw what."""
     sightings = _made_up_log()
     lines = ["person,bird", *(f"{person},{bird}" for person, bird in sightings)]
-    write_whole(path, ("\n".join(lines) + "\n").encode())
+    write_made_up(path, ("\n".join(lines) + "\n").encode())
     return sightings
 
 

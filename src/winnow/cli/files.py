@@ -65,3 +65,20 @@ def make_folder(folder: Path) -> None:
         OSError,
     ):
         folder.mkdir(parents=True, exist_ok=True)
+
+
+def write_made_up(path: Path, data: bytes) -> None:
+    """Write a file of made-up data; one of that name with anything else in it stays."""
+    from winnow.core.saving import write_whole
+
+    with instead(
+        lambda error: DataError(f"cannot read {path}: {reason(error)}; choose another folder"),
+        OSError,
+    ):
+        foreign = path.exists() and path.read_bytes() != data
+    if foreign:
+        raise DataError(
+            f"{path} is there, and is not the made-up data of this demo; it stays as it is. "
+            "Choose another folder"
+        )
+    write_whole(path, data)
