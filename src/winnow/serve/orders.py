@@ -86,7 +86,7 @@ def delta_of(order: bodies.AnyOrder) -> float:
 
 
 @dataclass(frozen=True)
-class Made:
+class ReleasedOrder:
     """What is released of an order, and within what its counts lie."""
 
     released: Released[Any]
@@ -96,13 +96,15 @@ class Made:
 
 def run(
     opened: OpenDataset, order: bodies.AnyOrder, budget: Budget, key: WrittenKey | None = None
-) -> Made:
+) -> ReleasedOrder:
     """Run an order on the private data: charged first, then drawn from the written key."""
     fitting(opened, kind_of(order))
     epsilon_of(order)
     data, plan = planned(opened.data, order, budget)
     released = plan.run(data, budget=budget, seed=key)  # type: ignore[arg-type]
-    return Made(released, plan.expected.counts_margin if isinstance(plan, TopKPlan) else None)
+    return ReleasedOrder(
+        released, plan.expected.counts_margin if isinstance(plan, TopKPlan) else None
+    )
 
 
 def price(catalogue: Catalogue, opened: OpenDataset, event: Event, who: str) -> Price:
