@@ -118,6 +118,7 @@ def test_only_commands_and_audits_look_at_other_capabilities() -> None:
         "winnow.core.plan",
         "winnow.select.verb",
         "winnow.ask.opening",
+        "winnow.serve.jobs",
         "winnow.**.audit",
         "winnow.**.audit.*",
         "winnow.experiments.*",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -276,3 +277,17 @@ def test_the_command_refuses_with_code_2(tmp_path, arguments) -> None:
     result = invoke(asked)
     assert result.exit_code == 2 and "secret" not in result.output
     assert "Traceback" not in result.output
+
+
+def test_a_set_is_shown_without_ranks_also_where_auto_may_take_weighted_counts(
+    tmp_path: Path,
+) -> None:
+    """Its receipt begins with "weighted": the order of a set says nothing all the same."""
+    file, items = tmp_path / "b.basket", tmp_path / "items.txt"
+    file.write_text("\n".join(["a,b,c,d,e,f"] * 40) + "\n")
+    items.write_text("\n".join("abcdef") + "\n")
+    asked = ["itemsets", str(file), "--one-basket-per-person", "--items", str(items), "--size", "2",
+             "--epsilon", "1", "--delta", "1e-6", "--seed", "1"]  # fmt: skip
+    shown = invoke([*asked, "-k", "10"])
+    assert "canonical" in shown.stdout and "rank" not in shown.stdout
+    assert "rank" in invoke([*asked, "-k", "3"]).stdout

@@ -115,7 +115,8 @@ def test_a_release_that_was_killed_is_completed_for_one_charge(
     assert opened is not None
     for key in keys:  # by the library alone, from the key that was written before the charge
         budget = Budget(20.0, 1e-4, relation="substitution")
-        again = document_of(orders.run(opened, ORDER, budget, WrittenKey(key)), 1)
+        made = orders.run(opened, ORDER, budget, WrittenKey(key))
+        again = document_of(made.released, 1)
         assert json.loads(found.result or "")["value"] == json.loads(again.text)["value"]
 
 

@@ -167,7 +167,7 @@ def test_a_plan_states_what_the_verb_is_charged_and_promises(
                 orders.run(opened, order, service.catalogue.budget(name))
             continue
         ran.clear()
-        released = orders.run(opened, order, service.catalogue.budget(name))
+        released = orders.run(opened, order, service.catalogue.budget(name)).released
         compared += 1
         assert planned.charged == describe(released.receipt.event), order
         cost = account.cap.cost(released.receipt.event, account.used)

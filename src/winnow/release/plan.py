@@ -101,9 +101,13 @@ class ReleasePlan(MethodPlan, InNotebook):
     ) -> Released[SyntheticDistribution]:
         """Charge the budget, measure, fit, and release the distribution with its answers."""
         held = padding or self.asked.running.padding()
+        return super().run(data, budget=budget, seed=seed, padding=held)
+
+    def ready(self, data: Any) -> SealedTable:
+        """The table; one that the plan was not made for is refused."""
         table = sealed_table(data)
         _about(self.terms).check(about_table(table))
-        return super().run(table, budget=budget, seed=seed, padding=held)
+        return table
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data, ready for JSON."""

@@ -9,6 +9,7 @@ from winnow.core.options import takes
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.run import open_run
+from winnow.core.tape import Randomness
 from winnow.core.unit import PERSON
 from winnow.core.utility import declared
 from winnow.errors import ParameterError
@@ -141,9 +142,8 @@ def open_above(
     plan = asked.plan(AboutScores(utility=utility))
     mechanism = plan.mechanism
     assert isinstance(mechanism, SparseVector)
-    return SparseVectorStream(
-        mechanism, utility, plan.guarantee, *open_run(plan, PERSON, budget=budget, seed=seed)
-    )
+    paid = open_run(plan, PERSON, budget=budget, tape=Randomness(seed).tape())
+    return SparseVectorStream(mechanism, utility, plan.guarantee, *paid)
 
 
 @guarded
@@ -173,5 +173,5 @@ def open_selection(
     if not isinstance(chosen, LipschitzMechanism):
         raise ParameterError(f"{plan.name} needs all scores in one place; use permute-and-flip")
     check_scale(chosen.scale(utility))
-    paid = open_run(plan, PERSON, budget=budget, seed=seed)
+    paid = open_run(plan, PERSON, budget=budget, tape=Randomness(seed).tape())
     return OpenSelection(chosen, utility, plan.guarantee, *paid, single=k is None)

@@ -104,9 +104,9 @@ class TabulatePlan(Plan[Any, ReleasedTables], InNotebook):
     ) -> Released[ReleasedTables]:
         """Charge the budget, draw all tables, and release them with their errors."""
         held = padding or self.asked.running.padding()
-        ready = self.ready(data)
         if self.cut is None:
-            return super().run(ready, budget=budget, seed=seed, padding=held)
+            return super().run(data, budget=budget, seed=seed, padding=held)
+        ready = self.ready(data)
         return run_beside(
             self.cut, self.release, ready, data.people, budget=budget, seed=seed, padding=held
         )
@@ -169,6 +169,11 @@ class TabulatePlan(Plan[Any, ReleasedTables], InNotebook):
 
     def __str__(self) -> str:
         shown = ruled(self.table(), texts=())
+        if len(self.compared) > 1:
+            rows = [
+                [row.strategy, f"{row.largest:,.3g}", f"{row.mean:,.3g}"] for row in self.compared
+            ]
+            shown += ["", *ruled([["strategies compared", "largest", "mean"], *rows], texts=(0,))]
         return "\n".join([self._title(), f"by {self.strategy}", "", *shown, "", SCOPE])
 
 

@@ -195,10 +195,10 @@ def top_k(
             counts = counts_of_file(file, item, count, about, text=text, header=header)
             plan = request.plan(counts)  # again, for as many items as there are
         else:
-            how: dict[str, Any] = {"items": public, "progress": progress, **text.said()}
+            counted: dict[str, Any] = {"items": public, "progress": progress, **text.said()}
             if memory is not None:
-                how["memory"] = memory
-            counts = counts_of_log(file, item, person, max_items, about, seed, **how)
+                counted["memory"] = memory
+            counts = counts_of_log(file, item, person, max_items, about, seed, **counted)
         released = plan.run(counts, budget=budget, seed=seed)
 
     shown: dict[str, Any] = {
@@ -215,7 +215,8 @@ def top_k(
             save_top(out, released, with_counts=with_counts)
         if plot is not None:
             title = f"Top {k}: {item}"
-            write_whole(plot, draw(released, title=title, ending=plot.suffix.lower(), **shown))
+            how: dict[str, Any] = {"method": plan.method.word(), "ending": plot.suffix.lower()}
+            write_whole(plot, draw(released, title=title, **how, **shown))
 
 
 def _check_targets(read: list[Path], out: Path | None, plot: Path | None, k: int) -> None:

@@ -82,7 +82,7 @@ def save_top(path: Path, released: Top, *, with_counts: bool) -> None:
 
 
 def draw(
-    released: Top, *, title: str, ordered: bool, margin: int | None, ending: str = ".png"
+    released: Top, *, title: str, method: str, ordered: bool, margin: int | None, ending: str
 ) -> bytes:
     """Bars of the noisy counts: by rank for a list, by noisy count for a set."""
     from winnow.show.plots.bars import draw_top
@@ -91,8 +91,7 @@ def draw(
     bars = list(zip(map(visible, items), counts or [], strict=True))
     if not ordered:
         bars.sort(key=lambda bar: -bar[1])
-    mechanism = released.receipt.mechanism.partition(",")[0].partition(" (")[0]
-    subtitle = f"{mechanism}: {released.guarantee}"
+    subtitle = f"{method}: {released.guarantee}"
     if released.receipt.randomness != "os":
         subtitle += " (seeded: not private)"
     return draw_top(bars, title=visible(title), subtitle=subtitle, margin=margin, ending=ending)

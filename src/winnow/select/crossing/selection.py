@@ -200,6 +200,11 @@ def check_in_memory(scores: SealedScores) -> None:
     scores.values.publish(PublicFact.REFUSED_DATA, held)
 
 
+def opened_scores(scores: SealedScores, key: Key) -> Scores:
+    """Scores in memory, opened for one draw."""
+    return held(key.open(scores.values))
+
+
 def check_size(k: int, scores: SealedScores) -> None:
     """Refuse to select more candidates than there are."""
     if k > scores.size:
@@ -286,7 +291,7 @@ class SparseVectorStream:
                 raise SessionExhausted(
                     "this sparse vector has reached its cutoff; open a new one with a new charge"
                 )
-            reports = self._run.ask(held(self._key.open(scores.values)))
+            reports = self._run.ask(opened_scores(scores, self._key))
         return Released([bool(report) for report in reports], self.guarantee, self.receipt)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:

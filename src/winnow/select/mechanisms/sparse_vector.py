@@ -20,9 +20,8 @@ from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.errors import ParameterError
 from winnow.privacy import Guarantee, Promise, guarantee_of, promise
-from winnow.read.kept import held as in_memory
 from winnow.read.scores import SealedScores
-from winnow.select.crossing.selection import AboveRun, check_scale
+from winnow.select.crossing.selection import AboveRun, check_scale, opened_scores
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ class SparseVector:
 
     def drawn(self, scores: SealedScores, key: Key) -> AboveAnswer:
         """The labels of the values that were reported above, asked in their order."""
-        reports = AboveRun(self, scores.utility, key.tape).ask(in_memory(key.open(scores.values)))
+        reports = AboveRun(self, scores.utility, key.tape).ask(opened_scores(scores, key))
         above = [scores.label(position) for position, report in enumerate(reports) if report]
         return AboveAnswer(above, len(reports))
 

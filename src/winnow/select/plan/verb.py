@@ -144,18 +144,19 @@ class SelectPlan(Plan[Any, Any], InNotebook):
         return pairs_card("Plan of a selection", shown)
 
     def __str__(self) -> str:
-        if self.expected is not None:
-            return str(self.expected)
-        return f"{self.name}, {self.guarantee}\nnothing is known of its error beforehand"
+        if self.expected is None:
+            return f"{super().__str__()}\nnothing is known of its error beforehand"
+        bounds = [(word, row.bound) for word, row in self.compared.items()]
+        others = ", ".join(f"{word} {bound:.4g}" for word, bound in bounds if bound is not None)
+        return f"{self.expected}\n{'bounds of all':<16}{others}"
 
 
 @guarded
 def _run(
     plan: SelectPlan, data: Any, budget: Budget | None, seed: Any, padding: Padding | None
 ) -> Released[Any]:
-    sealed = plan.ready(data)
-    whole: Plan[Any, Any] = _of_source(plan) if isinstance(sealed, ScoreSource) else plan
-    return Plan.run(whole, sealed, budget=budget, seed=seed, padding=padding)
+    whole: Plan[Any, Any] = _of_source(plan) if isinstance(data, ScoreSource) else plan
+    return Plan.run(whole, data, budget=budget, seed=seed, padding=padding)
 
 
 def _of_source(plan: SelectPlan) -> SelectPlan:

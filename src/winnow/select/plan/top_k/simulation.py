@@ -171,7 +171,7 @@ class TopKSimulation(InNotebook):
         lines = [headings]
         for row in self.rows:
             errors = row.simulated
-            cells = [row.name.split(", k=")[0], shown_number(row.epsilon)]
+            cells = [row.name.partition(f", k={self.k}")[0], shown_number(row.epsilon)]
             cells += [
                 "list" if row.ordered else "set",
                 shown_chance(row.top_chance, row.simulated_top),

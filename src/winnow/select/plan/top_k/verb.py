@@ -223,12 +223,11 @@ def _shown(value: float | None) -> str:
 def _run(
     plan: TopKPlan, data: Any, budget: Budget | None, seed: Any, padding: Padding | None
 ) -> Released[list[Any]]:
-    sealed = plan.ready(data)
     if plan.cut is None:
-        return Plan.run(plan, sealed, budget=budget, seed=seed, padding=padding)
+        return Plan.run(plan, data, budget=budget, seed=seed, padding=padding)
     people = data.people if isinstance(data, SealedCounts) else None
     return run_beside(
-        plan.cut, plan.release, sealed, people, budget=budget, seed=seed, padding=padding
+        plan.cut, plan.release, plan.ready(data), people, budget=budget, seed=seed, padding=padding
     )
 
 
