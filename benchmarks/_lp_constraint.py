@@ -18,7 +18,7 @@ from winnow.lp.calibration import LpBudget, expect_lp
 from winnow.lp.crossing.rows import seal_rows
 from winnow.lp.mechanisms.constraint import ConstraintPrivateLp
 from winnow.lp.problem import OwnedProblem, Simplex, Target
-from winnow.plots.figures import STYLES, as_file, new_figure
+from winnow.show.plots.figures import STYLES, as_file, new_figure
 
 ALPHA, DELTA = 0.5, 1e-6
 EPSILONS = [0.3, 1.0, 3.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6]

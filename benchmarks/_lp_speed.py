@@ -18,7 +18,7 @@ from winnow.inner_product.problem import InnerProductGrid
 from winnow.lp.crossing.scalar import in_steps
 from winnow.lp.kernels.scalar_program import ROUNDS, ConstraintRows, Shapes
 from winnow.lp.kernels.scalar_solver import ScalarLoop, words_for
-from winnow.plots.figures import STYLES, as_file, new_figure
+from winnow.show.plots.figures import STYLES, as_file, new_figure
 
 D, T, EPSILON, DELTA, ALPHA = 20, 5_000, 1.0, 1e-3, 0.5
 

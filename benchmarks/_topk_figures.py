@@ -17,11 +17,11 @@ import numpy as np
 
 import winnow as wn
 from winnow.core.laws import Law
-from winnow.select.mechanism import ExponentialMechanism, PermuteAndFlip
-from winnow.topk.mechanisms.canonical import Canonical
-from winnow.topk.mechanisms.joint import Joint
-from winnow.topk.mechanisms.peeling import PeelGumbel, PeelPermuteAndFlip
-from winnow.topk.plan.probabilities import top_chance
+from winnow.select.mechanisms.canonical import Canonical
+from winnow.select.mechanisms.joint import Joint
+from winnow.select.mechanisms.lipschitz import ExponentialMechanism, PermuteAndFlip
+from winnow.select.mechanisms.peeling import PeelGumbel, PeelPermuteAndFlip
+from winnow.select.plan.top_k.probabilities import top_chance
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt

@@ -21,9 +21,9 @@ from winnow.fit.tables import Estimator, NoisyTable
 from winnow.privacy import zcdp_rho
 from winnow.read.crossing import true_counts
 from winnow.release.graphical.kernels.elimination import within
-from winnow.release.graphical.request import WideRequest
 from winnow.release.graphical.rules import model_cells, pair_noise
 from winnow.release.graphical.settings import WideSettings, wide_settings
+from winnow.release.terms import ReleaseTerms
 
 Columns = tuple[int, ...]
 Model = Callable[[Columns], np.ndarray]
@@ -62,14 +62,10 @@ def aim(
         truth.shape, pairs, epsilon=epsilon, rho=rho, people=2, rows_per_person=1, rows=truth.rows
     )
     most = model_cells(nu)
-    request: dict[str, Any] = {"rounds": 1, "first_share": 0.1, "public_rows": truth.rows,
-                               "model_cells": most}  # fmt: skip
-    planned = wide_settings(
-        WideRequest(
-            wn.marginals(min(3, columns)), truth.table.schema, 1e3, delta, truth.table.relation,
-            **request,
-        )
-    )  # fmt: skip
+    workload = wn.marginals(min(3, columns)).over(truth.table.schema)
+    terms = ReleaseTerms(workload, 1e3, delta, truth.table.relation, total=truth.rows)
+    rounds = wn.Graphical(rounds=1, first_share=0.1, model_cells=most)
+    planned = wide_settings(rounds, terms)
     assert isinstance(planned, WideSettings)
     sets = [part.columns for part in planned.candidates.parts]  # type: ignore[attr-defined]
     weights = np.array(planned.weights, np.float64) / max(planned.weights)

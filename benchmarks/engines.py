@@ -214,7 +214,7 @@ CASES: dict[str, Callable[[Path, int], Any]] = {
 
 def run_case(name: str, folder: Path, items: int) -> None:
     """One case; its figures go to the last line of the output."""
-    for module in ("winnow.read.counts", "winnow.read.engines.registry", "winnow.topk.verb"):
+    for module in ("winnow.read.counts", "winnow.read.engines.registry", "winnow.select.verb"):
         import_module(module)
     start, before = time.perf_counter(), time.process_time()
     answer = CASES[name](folder, items)

@@ -16,10 +16,10 @@ import numpy as np
 
 from _common import arguments, report, save
 from winnow.core.laws import Law
-from winnow.topk.errors import best_order, l_infinity
-from winnow.topk.mechanisms.canonical import Canonical
-from winnow.topk.plan.known import COUNTS
-from winnow.topk.plan.probabilities import epsilon_for_top
+from winnow.select.errors import best_order, l_infinity
+from winnow.select.mechanisms.canonical import Canonical
+from winnow.select.plan.top_k.known import COUNTS
+from winnow.select.plan.top_k.probabilities import epsilon_for_top
 
 GAMMAS = tuple(Fraction(n, 20) for n in (10, 12, 13, 14, 15, 16, 18, 20))
 SIZES = (3, 10, 30, 100)

@@ -2,9 +2,10 @@
 
 Lists and sets, without a delta and with 1e-6; k from 5 to 100, L from 2 to 60. The largest error,
 in the mean over some draws, of one draw over lists or sets (joint, canonical), of noise on every
-count (laplace, gaussian, oneshot) and of peel-gumbel. The automatic choice (``winnow.topk.choice``)
-was made on profiles of its own. The sizes of these were widened once after a look at the results,
-by the figures of other generated settings; those of ``--data`` (topk_counts) decided nothing.
+count (laplace, gaussian, oneshot) and of peel-gumbel. The automatic choice
+(``winnow.select.choice``) was made on profiles of its own. The sizes of these were widened once
+after a look at the results, by the figures of other generated settings; those of ``--data``
+(topk_counts) decided nothing.
 Run: python benchmarks/items.py --data DIR
 """
 
@@ -20,12 +21,12 @@ import numpy as np
 
 from _common import arguments, report, save
 from winnow.select.about import AboutScores
-from winnow.select.mechanism import LipschitzMechanism
+from winnow.select.errors import best_order, l_infinity
+from winnow.select.mechanisms.lipschitz import LipschitzMechanism
 from winnow.select.methods import Sizes
-from winnow.topk.errors import best_order, l_infinity
-from winnow.topk.methods import OF_LISTS
-from winnow.topk.plan.known import COUNTS, simplest
-from winnow.topk.table import choose, mechanism_of
+from winnow.select.plan.top_k.known import COUNTS, simplest
+from winnow.select.table import choose, mechanism_of
+from winnow.select.top_k_methods import OF_LISTS
 
 ITEMS = (2, 3, 5, 8, 13, 20, 35, 60)
 SIZES = (5, 10, 20, 50, 100)

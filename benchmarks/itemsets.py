@@ -32,7 +32,7 @@ from winnow.core.noisy_top.ranked import Without, at_rank
 from winnow.core.tape import Tape
 from winnow.itemsets.kernels.mine import ItemsetRanks
 from winnow.itemsets.table import WantedItemsets, itemset_mechanism
-from winnow.select.ranked_large_margin import RankedLargeMargin
+from winnow.select.mechanisms.ranked_large_margin import RankedLargeMargin
 
 PEOPLE = wn.Utility.declare(1, monotone=True)
 EPSILON, DELTA = 1.0, 1e-6
@@ -212,7 +212,7 @@ def draw_figure(path: Path, epsilons: list[float], found: dict[str, list[float]]
     """The chance of the best pair: without a delta on the left, with one on the right."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    from winnow.plots.figures import STYLES, add_axes, as_file, empty_figure
+    from winnow.show.plots.figures import STYLES, add_axes, as_file, empty_figure
 
     figure = empty_figure(15.0, 6.6)
     with_delta = [name for name in found if name not in PURE]

@@ -182,7 +182,7 @@ def _case(table: wn.SealedTable, target: str, kind: str) -> tuple[RuleClass, Any
 
 def draw(results: list[dict[str, Any]], folder: Path) -> None:
     """Test accuracy against epsilon, a panel for each class."""
-    from winnow.plots.figures import STYLES, add_axes, as_file, empty_figure
+    from winnow.show.plots.figures import STYLES, add_axes, as_file, empty_figure
 
     figure = empty_figure(7.2 * len(results), 5.6)
     lowest = min(r["test_accuracy"] for found in results for r in found["rows"])

@@ -22,8 +22,8 @@ import winnow as wn
 from _common import arguments, best_time, report, save
 from winnow.core.laws import Law
 from winnow.core.tape import Tape
-from winnow.topk.mechanisms.canonical import Canonical
-from winnow.topk.mechanisms.joint import Joint
+from winnow.select.mechanisms.canonical import Canonical
+from winnow.select.mechanisms.joint import Joint
 
 COUNTS = wn.Utility.declare(1, monotone=True)
 
@@ -98,7 +98,7 @@ def looped_canonical(x: np.ndarray, k: int, epsilon: float, tails: int) -> None:
 
 MEMORY_PROBE = """
 import sys, numpy as np, winnow as wn
-from winnow.topk.mechanisms.joint import Joint
+from winnow.select.mechanisms.joint import Joint
 def peak():
     return next(int(l.split()[1]) for l in open("/proc/self/status") if l.startswith("VmHWM"))
 counts = np.random.default_rng(0).zipf(1.6, 166000).clip(0, 5000)

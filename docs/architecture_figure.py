@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from winnow.plots.figures import as_file, new_figure
+from winnow.show.plots.figures import as_file, new_figure
 
 BANDS = (
     (
-        "cli  serve  audit  plots  report  experiments",
+        "cli  serve  audit  show  experiments",
         "what people see, how claims are tested",
         0.905,
     ),
@@ -21,8 +21,7 @@ CAPABILITIES = (
     "itemsets   learn   ask   lp",
     "release   (tables, matrices, rounds, graphical)",
     "inner_product",
-    "topk",
-    "select",
+    "select   (one, the top k, universes, sparse vector)",
 )
 FILES = (
     ("cli, audit", "the command; claims, broken twins"),

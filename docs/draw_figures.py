@@ -18,10 +18,10 @@ from benchmark_tables import read
 from learning_figure import learning_classifiers
 
 import winnow as wn
-from winnow.plots.figures import STYLES, add_axes, as_file, empty_figure, new_figure
-from winnow.plots.release import draw_columns
-from winnow.plots.tables import draw_table
-from winnow.select.sparse_vector import SparseVector
+from winnow.select.mechanisms.sparse_vector import SparseVector
+from winnow.show.plots.figures import STYLES, add_axes, as_file, empty_figure, new_figure
+from winnow.show.plots.release import draw_columns
+from winnow.show.plots.tables import draw_table
 
 FIGURES = Path(__file__).parent / "figures"
 SMALL = {"width": 4.9, "height": 4.0}
@@ -168,7 +168,7 @@ def gallery_table() -> bytes:
 def selection_chances() -> bytes:
     """The chance that the best of a thousand wins, for every noise."""
     from winnow.cli.comparison import chance_curves, compared
-    from winnow.plots.curves import draw_chances
+    from winnow.show.plots.curves import draw_chances
 
     plans = compared(0.0, None, {"gaps": 30, "candidates": 1000, "epsilon": 0.3, "monotone": True})
     return draw_chances(

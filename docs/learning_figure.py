@@ -6,7 +6,7 @@ from typing import Any
 
 from benchmark_tables import read
 
-from winnow.plots.figures import STYLES, add_axes, as_file, empty_figure
+from winnow.show.plots.figures import STYLES, add_axes, as_file, empty_figure
 
 SHOWN = {
     "Winnow's choice, with delta": "Winnow's choice",

@@ -17,7 +17,7 @@ from PIL import Image
 
 from winnow.experiments.experiment import Findings, Reproduced
 from winnow.experiments.papers import PAPERS
-from winnow.plots.figures import as_file
+from winnow.show.plots.figures import as_file
 
 FIGURES = Path(__file__).parent / "figures"
 KEPT = FIGURES / "reproduce.json"

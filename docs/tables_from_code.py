@@ -42,7 +42,7 @@ from winnow.privacy import (
     zcdp_cost,
     zcdp_rho,
 )
-from winnow.select.margin_search import THRESHOLDS, stopping_margin
+from winnow.select.mechanisms.margin_search import THRESHOLDS, stopping_margin
 
 HERE = Path(__file__).parent
 

@@ -96,7 +96,7 @@ def _ranked(verb: str, what: str, known: str, unknown: str) -> tuple[MechanismRo
         MechanismRow(
             verb,
             "large-margin",
-            "winnow.select.ranked_large_margin.RankedLargeMargin",
+            "winnow.select.mechanisms.ranked_large_margin.RankedLargeMargin",
             {**_WITH_DELTA, "thresholds": "thresholds"},
             f"{what}, one round each",
             "one of very many, and few of them near the top",
@@ -106,7 +106,7 @@ def _ranked(verb: str, what: str, known: str, unknown: str) -> tuple[MechanismRo
         MechanismRow(
             verb,
             "limited-domain",
-            "winnow.topk.mechanisms.ranked.RankedLimitedDomain",
+            "winnow.select.mechanisms.ranked_lists.RankedLimitedDomain",
             {
                 **_WITH_DELTA,
                 "k": "k",
@@ -124,7 +124,7 @@ def _ranked(verb: str, what: str, known: str, unknown: str) -> tuple[MechanismRo
         MechanismRow(
             verb,
             "distance-to-instability",
-            "winnow.select.ranked_conditional.DistanceToInstability",
+            "winnow.select.mechanisms.ranked_conditional.DistanceToInstability",
             _WITH_DELTA,
             f"{what}, or none",
             "to compare: it may answer 'none'",
@@ -133,7 +133,7 @@ def _ranked(verb: str, what: str, known: str, unknown: str) -> tuple[MechanismRo
         MechanismRow(
             verb,
             "choosing",
-            "winnow.select.ranked_conditional.Choosing",
+            "winnow.select.mechanisms.ranked_conditional.Choosing",
             {**_WITH_DELTA, "growth": "growth"},
             f"{what}, or none",
             "few candidates per person",
@@ -144,7 +144,7 @@ def _ranked(verb: str, what: str, known: str, unknown: str) -> tuple[MechanismRo
             MechanismRow(
                 verb,
                 word,
-                "winnow.select.ranked.RankedNoisyMax",
+                "winnow.select.mechanisms.ranked.RankedNoisyMax",
                 {"epsilon": "epsilon", "noise": "noise"},
                 f"{what}, one round each",
                 known,
@@ -159,7 +159,7 @@ def _ranked(verb: str, what: str, known: str, unknown: str) -> tuple[MechanismRo
         MechanismRow(
             verb,
             "joint",
-            "winnow.topk.mechanisms.ranked.RankedJoint",
+            "winnow.select.mechanisms.ranked_lists.RankedJoint",
             _LIST,
             "a list of k",
             f"lists, {known}",
@@ -168,7 +168,7 @@ def _ranked(verb: str, what: str, known: str, unknown: str) -> tuple[MechanismRo
         MechanismRow(
             verb,
             "canonical",
-            "winnow.topk.mechanisms.ranked.RankedCanonical",
+            "winnow.select.mechanisms.ranked_lists.RankedCanonical",
             {**_LIST, "gamma": "gamma", "noise": "noise"},
             "a set of k",
             f"sets, {known}",
@@ -177,7 +177,7 @@ def _ranked(verb: str, what: str, known: str, unknown: str) -> tuple[MechanismRo
         MechanismRow(
             verb,
             "canonical-adaptive",
-            "winnow.topk.mechanisms.ranked_adaptive.RankedCanonicalAdaptive",
+            "winnow.select.mechanisms.ranked_adaptive.RankedCanonicalAdaptive",
             _LIST,
             "a set of at most k",
             f"as many as stand out, without a delta; {known}",
@@ -201,7 +201,7 @@ TABLE: tuple[MechanismRow, ...] = (
     MechanismRow(
         CLASSES,
         "lipschitz",
-        "winnow.select.ranked.RankedNoisyMax",
+        "winnow.select.mechanisms.ranked.RankedNoisyMax",
         {"epsilon": "epsilon", "noise": "noise"},
         "candidates, one round each",
         "to choose the noise law by hand",

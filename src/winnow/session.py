@@ -13,11 +13,17 @@ from winnow.ask.opening import Opened
 from winnow.ask.request import Ask
 from winnow.core.checks import Real
 from winnow.core.options import takes
+from winnow.core.plan import Plan
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.tape import Randomness
 from winnow.errors import ParameterError, RelationMismatch
-from winnow.foreign import guarded
+from winnow.foreign import guarded, shown
+from winnow.inner_product.boosting import Ensemble
+from winnow.inner_product.crossing import SealedExamples
+from winnow.inner_product.request import Boost, Mips
+from winnow.inner_product.vectors import SealedQuery
+from winnow.inner_product.verb import boosted, searched
 from winnow.itemsets.request import Itemsets
 from winnow.itemsets.verb import mined
 from winnow.learn.labelled import labelled
@@ -39,14 +45,12 @@ from winnow.release.tables.result import ReleasedTables
 from winnow.release.tables.verb import tabulated
 from winnow.release.verb import released as released_answers
 from winnow.select.about import sealed_counts, sealed_scores
-from winnow.select.crossing import SparseVectorStream
-from winnow.select.request import Above, Select
-from winnow.select.sparse_vector import AboveAnswer
-from winnow.select.verb import compared, open_above, selected
-from winnow.topk.request import TopK
-from winnow.topk.verb import most_common
+from winnow.select.crossing.selection import SparseVectorStream
+from winnow.select.mechanisms.sparse_vector import AboveAnswer
+from winnow.select.request import Above, Select, TopK
+from winnow.select.verb import compared, most_common, open_above, selected
 
-Asked = TypeVar("Asked", Above, Ask, Itemsets, Lp, Release, Select, Tabulate, TopK)
+Asked = TypeVar("Asked", Above, Ask, Boost, Itemsets, Lp, Mips, Release, Select, Tabulate, TopK)
 
 
 class Session:
@@ -109,6 +113,19 @@ class Session:
         if self._table is not None and isinstance(self.budget, RecordedBudget):
             _warn_of_other_labels(self.budget, self._table)
         self._seeds = None if seed is None else count_from(int(seed) << 32)
+
+    @guarded
+    def run(self, plan: Plan[Any, Any], data: Any = None) -> Any:
+        """Run a plan on data, or on this session's table, charged to its budget.
+
+        What is charged is ``plan.event``, and what comes out is that of ``plan.run``: a release,
+        or for ``wn.plan.ask`` a session that answers.
+        """
+        if not isinstance(plan, Plan):
+            raise ParameterError(f"{shown(plan)} is no plan; give one of wn.plan, or call a verb")
+        seed = None if self._seeds is None else next(self._seeds)
+        given = self._own_table() if data is None else data
+        return plan.run(given, budget=self.budget, seed=seed)
 
     @takes(Select, of=object)
     def select(self, scores: Any, asked: Select) -> Released[Any]:
@@ -179,6 +196,16 @@ class Session:
     def lp(self, problem: LpProblem, asked: Lp) -> Released[LpSolution]:
         """``winnow.lp`` charged to this session's budget."""
         return solved_program(problem, self._paid(asked))
+
+    @takes(Mips, of=object, beside=object)
+    def mips(self, candidates: Any, query: SealedQuery, asked: Mips) -> Released[Any]:
+        """``winnow.mips`` charged to this session's budget."""
+        return searched(candidates, query, self._paid(asked))
+
+    @takes(Boost, of=object)
+    def boost(self, examples: SealedExamples, asked: Boost) -> Released[Ensemble]:
+        """``winnow.boost`` charged to this session's budget."""
+        return boosted(examples, self._paid(asked))
 
     def _with_table(self, asked: tuple[Any, ...]) -> tuple[SealedTable, Any]:
         """A table and a workload, where both or only the workload were given."""

@@ -22,11 +22,11 @@ from winnow.audit.sampling import tally
 from winnow.core.borders import Border
 from winnow.inner_product.crossing import SCAN_FROM
 from winnow.read.kept import MOST_COLLECTED
-from winnow.topk.audit.border import AtBorder
-from winnow.topk.audit.counts import BrokenTiesByPosition, Counted
-from winnow.topk.audit.kept import KeptInEngine
-from winnow.topk.mechanisms.gaussian_counts import AT_ONCE, GaussianCounts
-from winnow.topk.mechanisms.unknown_domain import StabilityThreshold
+from winnow.select.audit.border import AtBorder
+from winnow.select.audit.counts import BrokenTiesByPosition, Counted
+from winnow.select.audit.kept import KeptInEngine
+from winnow.select.mechanisms.gaussian_counts import AT_ONCE, GaussianCounts
+from winnow.select.mechanisms.unknown_domain import StabilityThreshold
 
 SEED = 20261118
 PEOPLE = counts(Relation.ADD_REMOVE)

@@ -22,7 +22,7 @@ from reference.mechanisms import (
 from reference.running import released
 from winnow import Relation, seal_scores
 from winnow.privacy import single_use_grant
-from winnow.select.crossing import Selection
+from winnow.select.crossing.selection import Selection
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from reference.inside import Law
 from winnow import BudgetExceeded
 from winnow.cli import options
 from winnow.core.options import options as winnow_options
-from winnow.select.margin_search import THRESHOLDS
+from winnow.select.mechanisms.margin_search import THRESHOLDS
 from winnow.select.methods import LargeMargin, NoiseName
 
 INTERRUPTIBLE = (

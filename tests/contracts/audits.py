@@ -21,7 +21,7 @@ from winnow.release.matrices.mechanism import MeasureLinear
 from winnow.release.rounds.audit import rounds
 from winnow.release.rounds.audit import warm_start as started
 from winnow.release.tables import audit as tables
-from winnow.topk.audit import cut_away
+from winnow.select.audit import cut_away
 
 OTHERS = {
     "release": (rounds.GAUSSIAN, rounds.rounds_enumerated, rounds.rounds_twins),

@@ -57,12 +57,12 @@ from winnow.release.rounds.mechanism import MeasureMarginals
 from winnow.release.tables.measured import NoisyForm, TableForm
 from winnow.release.tables.mechanism import MeasureTables
 from winnow.release.tables.trees import flat
-from winnow.select.crossing import FromClasses, SparseVectorStream
+from winnow.select.crossing.selection import FromClasses, SparseVectorStream
+from winnow.select.mechanisms.cut_away import MeasureCut, WithCut
+from winnow.select.mechanisms.noisy_counts import WithCounts
+from winnow.select.mechanisms.ranked import Repeated
 from winnow.select.methods import OF_SCORES, Sizes
-from winnow.select.ranked import Repeated
-from winnow.topk.mechanisms.cut_away import MeasureCut, WithCut
-from winnow.topk.mechanisms.noisy_counts import WithCounts
-from winnow.topk.methods import OF_LISTS, OF_PRIVATE_LABELS, PrivateLabelsMethod
+from winnow.select.top_k_methods import OF_LISTS, OF_PRIVATE_LABELS, PrivateLabelsMethod
 
 HUGE = 10**30
 """Noise of this size does not fit 64 bits."""

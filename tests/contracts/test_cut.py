@@ -17,7 +17,7 @@ import winnow as wn
 from contracts.test_engines import TEXTS, WHOLE, Put, put  # noqa: F401  # a fixture
 from reference.inside import open_sealed
 from winnow.core.cut import CutAway, laplace_margin
-from winnow.topk.crossing import people_now
+from winnow.select.crossing.private_labels import people_now
 
 COLUMNS = {"who": "text", "what it": "text"}
 

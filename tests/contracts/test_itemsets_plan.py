@@ -15,7 +15,7 @@ from winnow.itemsets.methods import METHODS, NOT_TAKEN, ItemsetMethod
 from winnow.itemsets.request import Itemsets
 from winnow.itemsets.table import WantedItemsets
 from winnow.mechanisms import ITEMSETS, row_named
-from winnow.select.ranked import RankedNoisyMax, RankedSelection
+from winnow.select.mechanisms.ranked import RankedNoisyMax, RankedSelection
 from winnow.serve.client import Client, Plans
 
 ITEMS = ["ale", "bread", "cheese", "dates", "eggs", "figs"]

@@ -24,8 +24,8 @@ from winnow.itemsets.audit.claims import ONE, selections
 from winnow.itemsets.audit.model import HELD, PAIRS, OnBaskets
 from winnow.read.engines.basket_query import items_of_text, itemset_text
 from winnow.read.kept import MOST_PAIRS, KeptBaskets
-from winnow.select.ranked import RankedNoisyMax
-from winnow.topk.audit.kept import ListedCounts
+from winnow.select.audit.kept import ListedCounts
+from winnow.select.mechanisms.ranked import RankedNoisyMax
 
 ROWS: list[tuple[str | None, int | None, str | None]] = [
     *((f"user {i % 7}", i // 3 % 20, f"item {(i * i + i // 5) % 11}") for i in range(200)),

@@ -28,8 +28,8 @@ from winnow.core.noisy_top.count_classes import Place
 from winnow.errors import DataError, ParameterError
 from winnow.read.engines import kept as engine
 from winnow.read.kept import MOST_COLLECTED, KeptCounts
-from winnow.topk.audit.kept import ListedCounts
-from winnow.topk.mechanisms.unknown_domain import LimitedDomain
+from winnow.select.audit.kept import ListedCounts
+from winnow.select.mechanisms.unknown_domain import LimitedDomain
 
 TWINS = [("u9", "caf\u00e9"), ("u9", "cafe\u0301"), ("u8", "A"), ("u7", "a"), ("u7", "a ")]
 """Texts that a collation takes for one."""

@@ -264,11 +264,13 @@ def files_that(*does: str) -> set[str]:
     }
 
 
-def test_one_file_spends_grants_and_one_makes_keys() -> None:
-    """Sessions alone spend elsewhere: their charge has to be written down before it is used."""
+def test_one_file_charges_spends_and_makes_keys() -> None:
     assert files_that(".redeem(") == {"core/run.py"}
     assert files_that("SPENT") == {"core/key.py", "core/run.py"}
-    assert files_that(" spend(", "=spend(") == {"core/run.py", "ask/opening.py"}
+    assert files_that(" spend(", "=spend(") == {"core/run.py"}
+    charging = files_that(").charge(", "budget.charge(", "account.charge(")
+    assert charging == {"core/run.py", "privacy/grant.py", "audit/accounting.py"}
+    assert files_that("= Receipt(", "return Receipt(") == {"core/run.py"}
 
 
 def test_only_keys_and_the_listed_facts_look_into_a_seal() -> None:

@@ -20,7 +20,7 @@ from contracts.mechanisms import Subject, of_a_method
 from winnow.core.options import options
 from winnow.privacy import PureDP
 from winnow.select.methods import SelectMethod, Sizes
-from winnow.topk.methods import TopKMethod
+from winnow.select.top_k_methods import TopKMethod
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "own-method.md"
 VOTES = {"a": 900, "b": 700, "c": 650, "d": 20}

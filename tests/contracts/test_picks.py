@@ -10,8 +10,7 @@ import pytest
 
 import winnow as wn
 from winnow.core.options import Methods, chooser, options
-from winnow.select.request import Select
-from winnow.topk.request import TopK
+from winnow.select.request import Select, TopK
 
 VOTES = {"a": 900, "b": 700, "c": 650, "d": 20, "e": 3}
 PICKS: dict[str, dict[str, Any]] = {

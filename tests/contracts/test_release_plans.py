@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any
 
@@ -14,9 +14,8 @@ from winnow.core.relation import Relation
 from winnow.errors import RelationMismatch
 from winnow.privacy import Event
 from winnow.privacy.budget import Budget
+from winnow.release.drawn import MethodPlan
 from winnow.release.methods import METHODS, ReleaseMethod
-from winnow.release.plan import ReleasePlan
-from winnow.release.request import Release
 from winnow.release.terms import ReleaseTerms
 
 SCHEMA = {"a": 3, "b": 4}
@@ -87,11 +86,8 @@ def test_no_signature_has_more_than_ten_parameters() -> None:
 class Halved(ReleaseMethod):
     """A method of somebody else: tables with half of the budget."""
 
-    def plan(self, asked: Release, terms: ReleaseTerms) -> ReleasePlan:
-        from dataclasses import replace
-
-        half = wn.Tables().plan(asked, replace(terms, epsilon=terms.epsilon / 2))
-        return replace(half, method=self)
+    def plan(self, terms: ReleaseTerms, progress: Any = None) -> MethodPlan:
+        return wn.Tables().plan(replace(terms, epsilon=terms.epsilon / 2))
 
 
 def test_a_method_of_ones_own_is_planned_charged_and_run() -> None:

@@ -11,7 +11,7 @@ from reference.mechanisms import GammaMechanism
 from winnow import Utility
 from winnow.core import bounded
 from winnow.core import noise as integer
-from winnow.topk.mechanisms import gamma
+from winnow.select.mechanisms import gamma
 
 Floats = NDArray[np.float64]
 

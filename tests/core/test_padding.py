@@ -149,7 +149,7 @@ def test_an_error_after_the_charge_is_held_back(
     def broken(*_: Any) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(import_module("winnow.release.rounds.rounds_plan"), "synthesise", broken)
+    monkeypatch.setattr(import_module("winnow.release.rounds.mwem_plan"), "synthesise", broken)
     with pytest.raises(wn.WinnowError, match="unexpected MemoryError"):
         VERBS["release"](table, pad_to=4)
     assert clock.slept == [4.0]
@@ -188,14 +188,12 @@ def test_progress_would_tell_the_time(table: Any) -> None:
 
 
 def test_predicted_times_grow_with_public_numbers_only(table: Any) -> None:
-    from winnow.release.rounds.mwem_request import MwemRequest
-    from winnow.release.rounds.rounds_plan import run_seconds
-    from winnow.release.rounds.settings import release_settings
+    from winnow.release.rounds.mwem_plan import mwem_settings
+    from winnow.release.terms import ReleaseTerms
 
-    def seconds(**options: Any) -> float:
-        asked: dict[str, Any] = {"workload": wn.marginals(ways=1), "schema": table.schema,
-                                 "epsilon": 1.0, "rows": 100, "rounds": 2}  # fmt: skip
-        return run_seconds(release_settings(MwemRequest(**(asked | options))))
+    def seconds(rounds: int = 2, schema: Any = table.schema) -> float:
+        terms = ReleaseTerms(wn.marginals(ways=1).over(schema), 1.0, total=100)
+        return mwem_settings(wn.MWEM(rounds=rounds), terms).seconds
 
     assert seconds() < seconds(rounds=50) < seconds(rounds=500)
     assert seconds() < seconds(schema=wn.Schema.parse({"a": 100, "b": 100, "c": 10}))

@@ -79,3 +79,26 @@ def test_a_command_charges_nothing_for_what_would_replace_its_ledger(tmp_path: P
     result = invoke(asked)
     assert result.exit_code == 2 and "such as a ledger" in result.stderr
     assert place.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["people.csv", "schema.json", "sightings.csv", "counts.csv"])
+def test_made_up_data_replace_nobodys_own(tmp_path: Path, name: str) -> None:
+    own = tmp_path / name
+    own.write_text("my own\n")
+    refused = invoke(["demo", "--write", tmp_path])
+    assert refused.exit_code == 2 and "it stays as it is" in refused.stderr
+    assert own.read_text() == "my own\n"
+    own.unlink()
+    for _ in range(2):  # what it wrote itself may be written again
+        assert invoke(["demo", "--write", tmp_path]).exit_code == 0
+
+
+@pytest.mark.parametrize("name", ["people.csv", "schema.json", "sightings.csv"])
+def test_the_demo_of_a_server_replaces_nobodys_own(tmp_path: Path, name: str) -> None:
+    pytest.importorskip("starlette")
+    from winnow.serve.demo import prepare
+
+    (tmp_path / name).write_text("my own\n")
+    with pytest.raises(DataError, match="it stays as it is"):
+        prepare(tmp_path)
+    assert (tmp_path / name).read_text() == "my own\n"

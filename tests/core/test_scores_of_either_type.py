@@ -28,7 +28,7 @@ from reference.mechanisms import (
 )
 from winnow import Relation, Utility
 from winnow.core.noisy_top.grid import Grid, check_grid, on_grid
-from winnow.select.crossing import Selection
+from winnow.select.crossing.selection import Selection
 
 SENSITIVITIES = [
     1, 3, 0.1, 0.3, Fraction(1, 3), Fraction(1, 2), np.float32(0.1), (0, 0.7), (0.1, 5), 10**7,

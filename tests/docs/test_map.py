@@ -49,7 +49,7 @@ def test_every_file_that_is_named_exists(text: str) -> None:
         places = (
             ROOT,
             SOURCE,
-            SOURCE / "topk",
+            SOURCE / "select",
             SOURCE / "release",
             SOURCE / "read",
             SOURCE / "core",

@@ -19,7 +19,7 @@ NAMED = re.compile(r"(?<![\w./])winnow(?:\.[a-z][a-z_]*)+")
 def twice(source: Path) -> dict[str, list[str]]:
     """Classes of one name in several places, wherever in a file they are.
 
-    A method in a ``methods.py`` may have the name of the mechanism that it builds.
+    A method in a file of methods may have the name of the mechanism that it builds.
     """
     texts = {file: file.read_text(encoding="utf-8") for file in sorted(source.rglob("*.py"))}
     named = Counter(name for text in texts.values() for name in CLASS.findall(text))
@@ -31,7 +31,7 @@ def twice(source: Path) -> dict[str, list[str]]:
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.ClassDef):
                 place = f"{file.relative_to(source)}:{node.lineno}"
-                found[file.name == "methods.py", node.name].append(place)
+                found[file.stem.endswith("methods"), node.name].append(place)
     return {name: places for (_, name), places in found.items() if len(places) > 1}
 
 

@@ -36,8 +36,8 @@ from winnow.experiments.lp_runs import program, solve
 from winnow.experiments.mwem_runs import Instance, mwem, synthetic
 from winnow.experiments.papers import PAPERS, Paper, chosen, estimated_seconds, paper_named
 from winnow.experiments.sources import adult, histogram, item_counts, netflix_counts
-from winnow.plots.figures import as_file, empty_figure
-from winnow.topk.plan.probabilities import top_chance
+from winnow.select.plan.top_k.probabilities import top_chance
+from winnow.show.plots.figures import as_file, empty_figure
 
 
 def test_every_figure_of_the_papers_is_listed_once() -> None:

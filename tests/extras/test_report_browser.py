@@ -12,7 +12,7 @@ import pytest
 
 import winnow as wn
 from reference.releasing import flat_release
-from winnow.report.release import release_page
+from winnow.show.report.release import release_page
 
 pytestmark = pytest.mark.extras
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")

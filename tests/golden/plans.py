@@ -14,7 +14,7 @@ from reference import planned
 from reference.asking import planned as planned_questions
 from reference.mechanisms import Canonical, GammaMechanism, Joint, PeelGumbel, PermuteAndFlip
 from reference.programs import plan
-from winnow.topk.plan.probabilities import top_chance, top_sequence_chance
+from winnow.select.plan.top_k.probabilities import top_chance, top_sequence_chance
 
 LAST_YEAR = {"ramen": 40, "tacos": 38, "pho": 30, "salad": 15, "soup": 9, "stew": 2}
 SELECTIONS: tuple[dict[str, Any], ...] = (

@@ -15,8 +15,7 @@ import winnow as wn
 from golden.cases import Case
 from golden.data import VOTES, log, scores
 from winnow.core.options import Methods, chooser
-from winnow.select.request import Select
-from winnow.topk.request import TopK
+from winnow.select.request import Select, TopK
 
 SEED = 20261116
 OWN = ("noise", "gamma", "rounded", "reach", "thresholds")

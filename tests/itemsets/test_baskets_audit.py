@@ -8,7 +8,7 @@ from winnow import Relation
 from winnow.itemsets.audit.claims import ONE, REPLACED, TWO, baskets_enumerated, enumerate_baskets
 from winnow.itemsets.audit.model import HELD, baskets_of, broken_on_baskets, neighbours
 from winnow.itemsets.kernels.mine import ItemsetRanks
-from winnow.topk.mechanisms.ranked import items_moved
+from winnow.select.mechanisms.ranked_lists import items_moved
 
 
 def test_every_selection_on_baskets_keeps_its_promise_under_every_relation() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from winnow.itemsets.methods import METHODS, NOT_TAKEN
 from winnow.mechanisms import ITEMSETS, row_named, rows, words
 from winnow.privacy import ApproxDP, Compose, DiscreteLaplace, PureDP, Repeat
 from winnow.read.baskets import LAYOUTS
-from winnow.select.ranked_large_margin import RankedLargeMargin
+from winnow.select.mechanisms.ranked_large_margin import RankedLargeMargin
 
 MECHANISMS = words(ITEMSETS)
 PURE = [row.word for row in rows(ITEMSETS) if not row.needs_delta and "k" not in row.takes]
@@ -91,7 +92,7 @@ def test_a_session_charges_its_budget_and_its_relation() -> None:
 
 
 def test_many_rounds_compose_better_than_by_dividing() -> None:
-    from winnow.topk.classes import rounds_of
+    from winnow.select.of_classes import rounds_of
 
     assert rounds_of(Fraction(1), Fraction(1, 10**6), 2) == (Fraction(1, 2), Fraction(1, 2 * 10**6))
     epsilon, delta = rounds_of(Fraction(1), Fraction(1, 10**6), 200)
@@ -276,3 +277,17 @@ def test_the_command_refuses_with_code_2(tmp_path, arguments) -> None:
     result = invoke(asked)
     assert result.exit_code == 2 and "secret" not in result.output
     assert "Traceback" not in result.output
+
+
+def test_a_set_is_shown_without_ranks_also_where_auto_may_take_weighted_counts(
+    tmp_path: Path,
+) -> None:
+    """Its receipt begins with "weighted": the order of a set says nothing all the same."""
+    file, items = tmp_path / "b.basket", tmp_path / "items.txt"
+    file.write_text("\n".join(["a,b,c,d,e,f"] * 40) + "\n")
+    items.write_text("\n".join("abcdef") + "\n")
+    asked = ["itemsets", str(file), "--one-basket-per-person", "--items", str(items), "--size", "2",
+             "--epsilon", "1", "--delta", "1e-6", "--seed", "1"]  # fmt: skip
+    shown = invoke([*asked, "-k", "10"])
+    assert "canonical" in shown.stdout and "rank" not in shown.stdout
+    assert "rank" in invoke([*asked, "-k", "3"]).stdout

@@ -20,9 +20,9 @@ from winnow.core.noisy_top.ranked import ExplicitRanks, First, Without, count_at
 from winnow.core.noisy_top.support_classes import NEAR_ZERO
 from winnow.itemsets.kernels import borders
 from winnow.itemsets.kernels.mine import ItemsetRanks
-from winnow.select.margin_search import MarginSearch, laplace_tests, stopping_margin
-from winnow.select.ranked import RankedNoisyMax
-from winnow.select.ranked_large_margin import RankedLargeMargin
+from winnow.select.mechanisms.margin_search import MarginSearch, laplace_tests, stopping_margin
+from winnow.select.mechanisms.ranked import RankedNoisyMax
+from winnow.select.mechanisms.ranked_large_margin import RankedLargeMargin
 
 PEOPLE = wn.Utility.declare(1, monotone=True)
 ITEMS, MANY = 60, 2000

@@ -16,7 +16,7 @@ from winnow.core.baskets import Baskets
 from winnow.itemsets.crossing import FrequentItemsets
 from winnow.itemsets.kernels.mine import ItemsetRanks
 from winnow.itemsets.rules import ItemsetSupports, subsets_of
-from winnow.select.ranked import RankedNoisyMax
+from winnow.select.mechanisms.ranked import RankedNoisyMax
 
 BASKETS = [["bread", "cheese"]] * 3000 + [["ale", "eggs"]] * 1200 + [["bread", "figs"]] * 1000
 RELATION = wn.Relation.ADD_REMOVE

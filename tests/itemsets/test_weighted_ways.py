@@ -25,9 +25,9 @@ from winnow.itemsets.mechanisms.support import SUPPORT_SHARE
 from winnow.itemsets.mechanisms.weighted import WeightedCounts
 from winnow.privacy.accountants import pure_cost
 from winnow.select.audit.model import log_permute_and_flip
-from winnow.select.ranked import Repeated
-from winnow.topk.mechanisms.ranked import RankedCanonical
-from winnow.topk.mechanisms.ranked_adaptive import RankedCanonicalAdaptive
+from winnow.select.mechanisms.ranked import Repeated
+from winnow.select.mechanisms.ranked_adaptive import RankedCanonicalAdaptive
+from winnow.select.mechanisms.ranked_lists import RankedCanonical
 
 ONE = of_people(1, Relation.ADD_REMOVE)
 

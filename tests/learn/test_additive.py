@@ -25,7 +25,7 @@ from winnow.learn.rules import rules_over
 from winnow.learn.settings import sized_model
 from winnow.learn.weights import whole_weights
 from winnow.privacy import Compose, DiscreteLaplace, PureDP, single_use_grant
-from winnow.select.mechanism import PermuteAndFlip
+from winnow.select.mechanisms.lipschitz import PermuteAndFlip
 
 ROWS = list(product((0, 1), (0, 1), (0, 1)))
 """All rows of two columns of two values, and a class."""

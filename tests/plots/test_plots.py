@@ -9,9 +9,9 @@ import pytest
 from PIL import Image
 
 from winnow import InputError
-from winnow.plots.bars import MOST_BARS, draw_top
-from winnow.plots.curves import Curve, draw_chances
-from winnow.plots.figures import ENDINGS, STYLES
+from winnow.show.plots.bars import MOST_BARS, draw_top
+from winnow.show.plots.curves import Curve, draw_chances
+from winnow.show.plots.figures import ENDINGS, STYLES
 
 CURVES = [
     Curve("permute-and-flip", [0.1, 1.0, 10.0], [0.2, 0.7, 1.0]),

@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 
 import winnow as wn
-from winnow.report.release import release_page
-from winnow.report.tables import ReaderTable
-from winnow.report.tabulated import tables_page
 from winnow.serve import charts
+from winnow.show.report.release import release_page
+from winnow.show.report.tables import ReaderTable
+from winnow.show.report.tabulated import tables_page
 
 STATES = [f"State number {number:02d} of the union" for number in range(30)]
 TOWNS = [f"Town {number:02d}" for number in range(25)]

@@ -18,8 +18,8 @@ from reference.inside import unsafe_true_answers
 from reference.releasing import flat_release
 from winnow import InputError, Released, SyntheticDistribution
 from winnow.core.notebook import escaped as text
-from winnow.plots.figures import ENDINGS
-from winnow.plots.release import (
+from winnow.show.plots.figures import ENDINGS
+from winnow.show.plots.release import (
     MOST_LABELS,
     draw_column,
     draw_gaps,
@@ -27,10 +27,10 @@ from winnow.plots.release import (
     draw_release,
     draw_truth,
 )
-from winnow.report.numbers import errors_by_part, fitted_fractions, measured_rows
-from winnow.report.page import inline_svg
-from winnow.report.release import promise_in_words, release_page
-from winnow.report.tables import workload_tables
+from winnow.show.report.numbers import errors_by_part, fitted_fractions, measured_rows
+from winnow.show.report.page import inline_svg
+from winnow.show.report.release import promise_in_words, release_page
+from winnow.show.report.tables import workload_tables
 
 COLUMNS = {
     "city": [["north", "south"][i % 2] for i in range(400)],

@@ -49,7 +49,7 @@ def test_a_guarantee_serialises() -> None:
         "epsilon": 1.0,
         "delta": 0.0,
         "relation": "substitution",
-        "rho": 0.125,
+        "rho": pytest.approx(0.123301561482),  # exactly log(e - 1) - 1 + 1/(e - 1)
         "unit": "person",
     }
 

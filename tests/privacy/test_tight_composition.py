@@ -23,6 +23,7 @@ from reference.adaptive_adversary import (
 )
 from winnow import GuaranteeError, InputError, Relation, calibrate
 from winnow.privacy import (
+    AnyOf,
     ApproxDP,
     BoundedRange,
     Compose,
@@ -37,7 +38,7 @@ from winnow.privacy import (
     tight_delta,
     tight_epsilon,
 )
-from winnow.privacy.tight import bounded_range_step
+from winnow.privacy.tight_steps import bounded_range_step
 
 SUB = Relation.SUBSTITUTION
 
@@ -330,6 +331,41 @@ def test_leaving_out_what_lies_between_the_nodes_would_be_too_small() -> None:
     assert at_nodes < 0.95 * exact <= tight_delta(BoundedRange(epsilon, SUB), a)
 
 
+# A choice on the way, and mass that is lost.
+
+
+def test_a_choice_after_a_measurement_costs_more_than_each_plan_alone() -> None:
+    """The sup is inside: the best plan may be another one after each released number."""
+    first = DiscreteLaplace(1, SUB)
+    ways = (Repeat(DiscreteLaplace(6, SUB), 3), ApproxDP(0.05, 0.02, SUB))
+    a = 1.2
+    apart = max(tight_delta(Compose((first, way)), a) for way in ways)
+    together = tight_delta(Compose((first, AnyOf(ways))), a)
+    likely = math.e / (1 + math.e)  # of the loss 1; what follows has 0.2 left
+    assert likely * max(tight_delta(way, a - 1) for way in ways) <= together
+    assert together > apart
+
+
+@pytest.mark.parametrize("delta", [1e-9, 1e-6, 0.01])
+def test_lost_mass_is_added_once_wherever_it_stands(delta: float) -> None:
+    inner, later = rounds(5, 0.2, 10.0), DiscreteLaplace(4, SUB)
+    alone = tight_delta(inner, 1)
+    assert alone + delta <= tight_delta(Truncated(inner, delta), 1) <= (alone + delta) * 1.000001
+    plain = tight_delta(Compose((inner, later)), 1)
+    for plan in (
+        Compose((Truncated(inner, delta), later)),
+        Compose((inner, Truncated(later, delta))),
+        Truncated(Compose((inner, later)), delta),
+    ):
+        assert plain + delta * 0.99 <= tight_delta(plan, 1) <= plain * 1.001 + delta * 1.000001
+
+
+def test_a_choice_at_the_start_is_the_dearest() -> None:
+    ways = (rounds(5, 0.2, 10.0), rounds(20, 0.1, 20.0))
+    assert tight_epsilon(AnyOf(ways), 1e-6) == max(tight_epsilon(way, 1e-6) for way in ways)
+    assert tight_delta(AnyOf(ways), 1) == max(tight_delta(way, 1) for way in ways)
+
+
 # What it refuses.
 
 
@@ -338,8 +374,8 @@ def test_what_the_tight_accountant_cannot_do_is_refused() -> None:
         tight_delta(rounds(10**9, 1e-5, 1e5), 1)
     with pytest.raises(GuaranteeError, match="variance above 1/11"):
         tight_delta(Gaussian(0.3, SUB), 1)
-    with pytest.raises(GuaranteeError, match="no theorem"):
-        tight_delta(Truncated(PureDP(1, SUB), 1e-6), 1)
+    with pytest.raises(GuaranteeError, match="no room"):
+        tight_epsilon(Truncated(PureDP(1, SUB), 1e-6), 1e-7)
     with pytest.raises(GuaranteeError, match="no room"):
         tight_epsilon(ApproxDP(1, 1e-6, SUB), 1e-7)
     with pytest.raises(InputError, match="delta"):

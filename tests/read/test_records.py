@@ -22,7 +22,7 @@ from winnow.read.kernels import csv_states
 from winnow.read.kernels.csv_states import ScanState, scan
 from winnow.read.records import check_csv, csv_records, lines_of
 from winnow.read.text_format import TextFormat
-from winnow.topk.cli.source import read_items
+from winnow.select.cli.source import read_items
 
 BREAKS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 """What str.splitlines calls line breaks, beside LF and CR."""

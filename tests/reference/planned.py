@@ -8,9 +8,8 @@ import winnow as wn
 from winnow.core.options import Methods, chooser
 from winnow.plan import SelectExpected, TopKSimulation
 from winnow.select.methods import Sizes
-from winnow.select.request import PlannedSelect
-from winnow.topk.plan.simulation import simulated
-from winnow.topk.request import PlannedTopK
+from winnow.select.plan.top_k.simulation import simulated
+from winnow.select.request import PlannedSelect, PlannedTopK
 
 OWN = ("noise", "gamma", "rounded", "thresholds")
 ABOUT = ("sensitivity", "monotone", "relation")

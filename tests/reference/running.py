@@ -12,7 +12,7 @@ from winnow.core.released import Receipt, Released
 from winnow.core.run import redeem, single_run, spend
 from winnow.core.tape import Tape
 from winnow.privacy import guarantee_of
-from winnow.select.mechanism import PermuteAndFlip
+from winnow.select.mechanisms.lipschitz import PermuteAndFlip
 
 
 def plan_of(mechanism: Any, relation: Relation, *public: Any) -> Plan[Any, Any]:

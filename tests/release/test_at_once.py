@@ -15,10 +15,10 @@ from reference.inside import open_sealed
 from reference.releasing import flat_release
 from reference.running import paid_key
 from winnow import Relation, Schema
+from winnow.core.workloads.workload import bound_workload
 from winnow.fit.tables import NoisyTable
 from winnow.privacy import guarantee_of
 from winnow.release.graphical.at_once import AtOnce, closure, noise_of
-from winnow.release.graphical.request import WideRequest
 from winnow.release.graphical.rules import (
     MODEL_CELLS,
     MOST_MODEL_CELLS,
@@ -33,13 +33,18 @@ from winnow.release.graphical.synthetic import _towards
 from winnow.release.rounds.warm_start import first_parts
 from winnow.release.tables.estimates import layer_of
 from winnow.release.tables.white import white_tables
+from winnow.release.terms import ReleaseTerms
 
 SHAPE = {"a": 4, "b": 3, "c": 5, "d": 2}
 SCHEMA = Schema.parse(SHAPE)
 
 
-def settled(**changes: object) -> WideSettings | AtOnce:
-    request = {
+OTHERS = ("rows_per_person", "accountant", "memory")
+"""What is public besides."""
+
+
+def settled(**changes: Any) -> WideSettings | AtOnce:
+    public: dict[str, Any] = {
         "workload": wn.marginals(3),
         "schema": SCHEMA,
         "epsilon": 1.0,
@@ -47,7 +52,13 @@ def settled(**changes: object) -> WideSettings | AtOnce:
         "relation": Relation.SUBSTITUTION,
         "rows": 10_000,
     }
-    return wide_settings(WideRequest(**(request | changes)))  # type: ignore[arg-type]
+    options = {name: value for name, value in changes.items() if name not in (*public, *OTHERS)}
+    public |= {name: value for name, value in changes.items() if name not in options}
+    workload, schema = public.pop("workload"), public.pop("schema")
+    terms = ReleaseTerms(
+        bound_workload(workload, schema, "4GB"), total=public.pop("rows"), **public
+    )
+    return wide_settings(wn.Graphical(**options), terms)
 
 
 def people(rows: int = 20_000) -> wn.SealedTable:

@@ -29,8 +29,8 @@ from winnow.read.crossing import Rows, SealedTable
 from winnow.release.rounds.audit.by_rows import GAUSSIAN, LAPLACE, RowsModel, enumerate_by_rows
 from winnow.release.rounds.crossing.rounds import SelectAndMeasure
 from winnow.release.rounds.crossing.run_parts import RowsChoice, Task
-from winnow.release.rounds.mwem_request import MwemRequest
-from winnow.release.rounds.settings import release_settings
+from winnow.release.rounds.mwem_plan import mwem_settings
+from winnow.release.terms import ReleaseTerms
 
 ADD = Relation.ADD_REMOVE
 
@@ -87,14 +87,14 @@ def test_more_rows_get_more_rounds_for_the_same_charge(delta: float) -> None:
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_every_choice_meets_the_whole_target(delta: float) -> None:
     schema = wn.Schema.parse({"a": 4, "b": 5})
-    request = MwemRequest(wn.marginals(2), schema, 1.0, delta, ADD)
-    planned = release_settings(request)
+    terms = ReleaseTerms(wn.marginals(2).over(schema), 1.0, delta, ADD)
+    planned = mwem_settings(wn.MWEM(), terms)
     assert planned.by_rows is not None
     for plan in planned.by_rows.plans:
         stated = guarantee_of(plan.event, delta, "zcdp" if delta else "pure")
         assert stated.epsilon <= 1 and stated.delta <= delta
     assert planned.mechanism.promise(ADD).event == planned.event
-    fixed = release_settings(MwemRequest(wn.marginals(2), schema, 1.0, delta, ADD, rounds=7))
+    fixed = mwem_settings(wn.MWEM(rounds=7), terms)
     assert fixed.by_rows is None and fixed.rounds.rounds == 7
 
 

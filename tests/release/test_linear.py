@@ -20,11 +20,11 @@ from winnow.core.workloads.real import GridPart
 from winnow.core.workloads.workload import Workload
 from winnow.read.crossing import Rows, SealedTable
 from winnow.release.matrices.audit import linear_enumerated, linear_faithful, linear_twins
+from winnow.release.matrices.linear import LinearPlan, plan_explicit, plan_toeplitz
 from winnow.release.matrices.mechanism import MeasureLinear
 from winnow.release.matrices.optimum import optimal_matrix, query_matrix
 from winnow.release.matrices.strategies import MatrixStrategy, QueriesStrategy, ToeplitzStrategy
 from winnow.release.rising import monotone
-from winnow.release.settings import choose
 from winnow.release.terms import ReleaseTerms
 
 
@@ -123,8 +123,9 @@ def test_answers_are_unbiased_with_the_stated_errors(name: str, relation: str) -
     sealed = table(shape=shape, relation=relation)
     bound = workload.over(sealed.schema)
     truth = unsafe_true_answers(sealed, bound) * 5000
-    request = ReleaseTerms(bound, 1, DELTA, Relation(relation), 1, 5000)
-    plan = choose(request, method).linear[method]
+    terms = ReleaseTerms(bound, 1, DELTA, Relation(relation), 1, 5000)
+    plan = plan_toeplitz(terms) if method == "toeplitz" else plan_explicit(terms, named=True)
+    assert isinstance(plan, LinearPlan)
     scores = []
     for seed in range(60):
         numbers = plan.mechanism.drawn(sealed, paid_key(plan.mechanism, sealed.relation, seed))

@@ -20,8 +20,10 @@ from winnow import Relation
 from winnow.release.tables.audit import table_matrix
 from winnow.release.tables.choice import precisions
 from winnow.release.tables.estimates import Layer, layer_of
+from winnow.release.tables.parts import tables_workload
 from winnow.release.tables.result import ReleasedTables
-from winnow.release.tables.settings import TableRequest, TablesSettings, tables_settings
+from winnow.release.tables.settings import TablesSettings, tables_settings
+from winnow.release.terms import ReleaseTerms
 
 DRAWS = 400
 
@@ -39,9 +41,10 @@ def planned(name: str, epsilon: float = 0.5) -> tuple[tuple[int, ...], TablesSet
     shape, by, delta, relation = CASES[name]
     schema = wn.Schema.parse({f"c{i}": size for i, size in enumerate(shape)})
     known = 3_000 if relation == "substitution" else None
-    request = TableRequest(schema, by, epsilon, delta, relation=Relation(relation),
-                           public_rows=known)  # fmt: skip
-    return shape, tables_settings(request)
+    workload = tables_workload(schema, by, "4GB")
+    return shape, tables_settings(
+        ReleaseTerms(workload, epsilon, delta, Relation(relation), total=known)
+    )
 
 
 @cache
@@ -238,11 +241,10 @@ def test_nothing_is_chosen_that_is_predicted_worse_than_plain_noise(
     ):
         schema = wn.Schema.parse({f"c{i}": size for i, size in enumerate(shape)})
         known = relation == "substitution" and rows == 1
-        plan = tables_settings(
-            TableRequest(schema, by, epsilon, delta, objective=objective,
-                         relation=Relation(relation), rows_per_person=rows,
-                         public_rows=100 if known else None)
-        )  # fmt: skip
+        workload = tables_workload(schema, by, "4GB")
+        total = 100 if known else None
+        terms = ReleaseTerms(workload, epsilon, delta, Relation(relation), rows, total)
+        plan = tables_settings(terms, objective=objective)
         taken, plain = plan.strategy.errors, plan.plain.errors
         assert taken.largest <= plain.largest * (1 + 1e-9), (shape, relation, rows)
         assert taken.mean <= plain.mean * (1 + 1e-9), (shape, relation, rows)
@@ -253,7 +255,7 @@ def test_pure_prefixes_and_ranges_beat_the_hierarchy_of_fanout_16() -> None:
     for size, by in ((4096, wn.prefixes("c0")), (4096, wn.ranges("c0", 2_000)),
                      (1000, wn.ranges("c0", 2_000))):  # fmt: skip
         schema = wn.Schema.parse({"c0": size})
-        plan = tables_settings(TableRequest(schema, by, 1.0, relation=Relation.ADD_REMOVE))
+        plan = tables_settings(ReleaseTerms(by.over(schema), 1.0, relation=Relation.ADD_REMOVE))
         assert plan.strategy.errors.rms <= 1.001 * _sixteen(plan, size)
 
 
@@ -314,10 +316,8 @@ def test_no_more_is_stated_than_was_asked_at_small_epsilons(
         schema = wn.Schema.parse({f"c{i}": size for i, size in enumerate(shape)})
         for rows in (1, 3):
             known = 50 if relation is Relation.SUBSTITUTION and rows == 1 else None
-            plan = tables_settings(
-                TableRequest(schema, wn.marginals(1), epsilon, delta, relation=relation,
-                             rows_per_person=rows, public_rows=known)
-            )  # fmt: skip
+            single = wn.marginals(1).over(schema)
+            plan = tables_settings(ReleaseTerms(single, epsilon, delta, relation, rows, known))
             assert plan.guarantee.epsilon <= epsilon and plan.guarantee.delta <= delta
 
 

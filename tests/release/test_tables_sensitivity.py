@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -27,9 +28,11 @@ from winnow.release.tables.audit import (
 )
 from winnow.release.tables.measured import NoisyForm, SummedColumn, TableForm
 from winnow.release.tables.mechanism import MeasureTables
+from winnow.release.tables.parts import tables_workload
 from winnow.release.tables.sensitivity import MOST_WAYS, squared_pair, total_single
-from winnow.release.tables.settings import TableRequest, tables_settings
+from winnow.release.tables.settings import tables_settings
 from winnow.release.tables.trees import Tree, candidates, flat
+from winnow.release.terms import ReleaseTerms
 
 WORKLOADS = {
     "two binary columns": ((2, 2), wn.marginals(1) + wn.marginals(2), ()),
@@ -47,11 +50,9 @@ def planned(name: str, relation: str, rows: int, delta: float):
     shape, by, values = WORKLOADS[name]
     schema = wn.Schema.parse({f"c{i}": size for i, size in enumerate(shape)})
     known = relation == "substitution" and rows == 1
-    request = TableRequest(
-        schema, by, 0.7, delta, values=values, relation=Relation(relation), rows_per_person=rows,
-        public_rows=5 if known else None,
-    )  # fmt: skip
-    return shape, tables_settings(request)
+    workload = tables_workload(schema, by, "4GB")
+    terms = ReleaseTerms(workload, 0.7, delta, Relation(relation), rows, 5 if known else None)
+    return shape, tables_settings(terms, values=values)
 
 
 SEVERAL = ("two binary columns", "one table", "sums", "prefixes")
@@ -97,7 +98,7 @@ def test_sums_of_several_units_are_charged_as_far_as_they_move(
     mechanism = MeasureTables(((0, flat(2)),), tables, law, (values,), rows)
     largest = max(enumerated_size(mechanism, m) for m in moves(mechanism, (2, 3), relation))
     assert largest <= mechanism.size(relation)
-    monkeypatch.setattr("winnow.release.tables.sensitivity.MOST_WAYS", 0)
+    monkeypatch.setattr(import_module("winnow.release.tables.sensitivity"), "MOST_WAYS", 0)
     assert largest <= mechanism.size(relation) < 2 * largest
     each = replace(mechanism, measured=tables[1:2])  # the sum of all rows, by itself
     largest = max(enumerated_size(each, m) for m in moves(each, (2, 3), relation))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -26,9 +28,9 @@ from winnow.release.rounds.crossing.rounds import SelectAndMeasure
 from winnow.release.rounds.crossing.run_parts import Task
 from winnow.release.rounds.kernels.distribution import Distribution
 from winnow.release.rounds.mwem import Mwem
-from winnow.release.rounds.mwem_request import MwemRequest
-from winnow.release.rounds.settings import release_settings
+from winnow.release.rounds.mwem_plan import mwem_settings
 from winnow.release.rounds.warm_start import independent_start, single_columns
+from winnow.release.terms import ReleaseTerms
 
 SCHEMA = wn.Schema.parse({"a": 2, "b": 3})
 WORKLOAD = marginals(2).over(SCHEMA)
@@ -92,8 +94,8 @@ def test_the_plan_charges_what_the_mechanism_promises() -> None:
     for delta in (0.0, 1e-6):
         for public in (20_000, None):
             relation = Relation.ADD_REMOVE if public is None else Relation.SUBSTITUTION
-            planned = release_settings(
-                MwemRequest(WORKLOAD, SCHEMA, 1.0, delta, relation, rows=public)
+            planned = mwem_settings(
+                wn.MWEM(), ReleaseTerms(WORKLOAD, 1.0, delta, relation, total=public)
             )
             assert isinstance(planned.mechanism, SelectAndMeasure)
             assert len(planned.mechanism.first) == 2
@@ -103,9 +105,8 @@ def test_the_plan_charges_what_the_mechanism_promises() -> None:
 
 
 def test_papers_updates_and_tables_that_are_noise_start_uniform() -> None:
-    def first(**given: object) -> tuple[object, ...]:
-        request = {"rows": 20_000} | given
-        planned = release_settings(MwemRequest(WORKLOAD, SCHEMA, 1.0, **request))  # type: ignore[arg-type]
+    def first(rows: int = 20_000, **given: Any) -> tuple[object, ...]:
+        planned = mwem_settings(wn.MWEM(**given), ReleaseTerms(WORKLOAD, 1.0, total=rows))
         assert isinstance(planned.mechanism, SelectAndMeasure)
         return planned.mechanism.first
 
@@ -119,7 +120,7 @@ def test_papers_updates_and_tables_that_are_noise_start_uniform() -> None:
 
 
 def test_laplace_tables_cost_a_share_of_epsilon() -> None:
-    planned = release_settings(MwemRequest(WORKLOAD, SCHEMA, 1.0, rows=20_000, warm_start=0.25))
+    planned = mwem_settings(wn.MWEM(warm_start=0.25), ReleaseTerms(WORKLOAD, 1.0, total=20_000))
     assert isinstance(planned.mechanism, SelectAndMeasure)
     first = planned.mechanism.first
     assert sum(1 / float(each) for each in first) == pytest.approx(0.25, rel=1e-4)

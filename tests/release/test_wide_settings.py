@@ -15,28 +15,33 @@ import winnow as wn
 from reference.tree_potentials import tree_tables
 from winnow import InputError, Relation, Schema, WideSynthetic
 from winnow.core.workloads.part import table_columns
+from winnow.core.workloads.workload import bound_workload
 from winnow.fit.junction_tree import junction_tree
 from winnow.fit.tables import FitQuality, NoisyTable
 from winnow.privacy import guarantee_of
 from winnow.release.graphical.at_once import AtOnce
-from winnow.release.graphical.request import WideRequest
 from winnow.release.graphical.rounds import ModelRoom
 from winnow.release.graphical.settings import WideSettings, wide_settings
 from winnow.release.graphical.synthetic import MeasuredMarginal, TreeFactor
+from winnow.release.terms import ReleaseTerms
 
 SCHEMA = Schema.parse({"a": 4, "b": 3, "c": 5, "d": 2})
 
 
-def planned(**changes: object) -> WideSettings:
+OTHERS = ("rows_per_person", "accountant", "memory")
+"""What is public besides."""
+
+
+def planned(**changes: Any) -> WideSettings:
     """A plan of rounds: as many as are asked for."""
     found = settled(**({"rounds": 6} | changes))
     assert isinstance(found, WideSettings)
     return found
 
 
-def settled(**changes: object) -> WideSettings | AtOnce:
+def settled(**changes: Any) -> WideSettings | AtOnce:
     """What the rules make of a request."""
-    request = {
+    public: dict[str, Any] = {
         "workload": wn.marginals(3),
         "schema": SCHEMA,
         "epsilon": 1.0,
@@ -44,7 +49,13 @@ def settled(**changes: object) -> WideSettings | AtOnce:
         "relation": Relation.SUBSTITUTION,
         "rows": 10_000,
     }
-    return wide_settings(WideRequest(**(request | changes)))  # type: ignore[arg-type]
+    options = {name: value for name, value in changes.items() if name not in (*public, *OTHERS)}
+    public |= {name: value for name, value in changes.items() if name not in options}
+    workload, schema = public.pop("workload"), public.pop("schema")
+    terms = ReleaseTerms(
+        bound_workload(workload, schema, "4GB"), total=public.pop("rows"), **public
+    )
+    return wide_settings(wn.Graphical(**options), terms)
 
 
 def test_candidates_are_the_tables_inside_the_workload_weighted_by_overlap() -> None:

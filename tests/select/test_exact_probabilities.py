@@ -21,7 +21,7 @@ from winnow.select.audit.model import (
     log_permute_and_flip,
     log_sets_by_quadrature,
 )
-from winnow.topk.audit.model import (
+from winnow.select.audit.top_k import (
     CanonicalModel,
     CubeModel,
     JointModel,

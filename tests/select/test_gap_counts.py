@@ -13,10 +13,10 @@ from winnow import Utility
 from winnow.core.noisy_top.filter import gaps_to
 from winnow.core.noisy_top.grid import largest
 from winnow.core.noisy_top.laplace_tests import LaplaceTests
-from winnow.select import large_margin as module
 from winnow.select.kernels.gap_bins import count_bins
-from winnow.select.margin_counts import GapCounts, MarginCounts, _runs, nearest_above
-from winnow.select.margin_search import laplace_tests
+from winnow.select.mechanisms import large_margin as module
+from winnow.select.mechanisms.margin_counts import GapCounts, MarginCounts, _runs, nearest_above
+from winnow.select.mechanisms.margin_search import laplace_tests
 
 SCORES = (
     st.lists(st.integers(-40, 40), min_size=2, max_size=50).map(np.array)

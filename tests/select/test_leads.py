@@ -15,7 +15,7 @@ from reference.audited import Case, counts, enumerate_case
 from reference.inside import Law, Tape
 from winnow.core.noisy_top.draw import contenders
 from winnow.select.audit.leads import WithLeads, broken_leads
-from winnow.select.mechanism import LipschitzMechanism, NoisyTopWithLeads
+from winnow.select.mechanisms.lipschitz import LipschitzMechanism, NoisyTopWithLeads
 
 PEOPLE = counts(wn.Relation.ADD_REMOVE)
 SCORES = {"a": 41, "b": 39, "c": 20, "d": 2}

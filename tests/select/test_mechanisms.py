@@ -20,8 +20,8 @@ from reference.running import released
 from winnow import Relation
 from winnow.core.run import single_run
 from winnow.privacy import BoundedRange, PureDP, Repeat, single_use_grant
-from winnow.select.crossing import SparseVectorStream
-from winnow.select.margin_search import (
+from winnow.select.crossing.selection import SparseVectorStream
+from winnow.select.mechanisms.margin_search import (
     needed_margin,
     stopping_margin,
     three_laplace_quantile,

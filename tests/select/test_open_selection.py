@@ -20,7 +20,7 @@ from winnow import Relation
 from winnow.core.bounded import noise
 from winnow.core.noisy_top.keyed import KeyedTape, Worker
 from winnow.errors import DataError, GrantError, ParameterError
-from winnow.select.mechanism import LipschitzMechanism
+from winnow.select.mechanisms.lipschitz import LipschitzMechanism
 
 KEY = bytes(range(64))
 ITEMS = [f"item {i}" for i in range(400)] + ["caf\u00e9", "cafe\u0301"]

@@ -18,7 +18,7 @@ from reference import planned as plan
 from reference.inside import Law
 from reference.mechanisms import LipschitzMechanism
 from winnow import InputError, Utility
-from winnow.select.margin_search import stopping_margin, three_laplace_tail
+from winnow.select.mechanisms.margin_search import stopping_margin, three_laplace_tail
 from winnow.select.plan import bounds
 from winnow.select.plan.bounds import set_chance, top_set_chance
 from winnow.select.plan.chances import GapProfile, win_chances

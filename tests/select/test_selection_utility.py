@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from reference import planned as plan
 from reference.inside import Law
-from winnow.select.margin_search import stopping_margin
+from winnow.select.mechanisms.margin_search import stopping_margin
 from winnow.select.plan import bounds
 from winnow.select.plan.bounds import top_set_chance
 from winnow.select.plan.chances import GapProfile, win_chances

@@ -20,11 +20,11 @@ from winnow.core.noisy_top.ranked import ExplicitRanks
 from winnow.select.audit.ranked import OnUnknownUniverse, broken_on_unknown_universes
 from winnow.select.kernels import first_passing as kernel
 from winnow.select.kernels.first_passing import Piece, first_passing
-from winnow.select.margin_search import laplace_tests
-from winnow.select.ranked import RankedNoisyMax
-from winnow.select.ranked_conditional import Choosing, DistanceToInstability
-from winnow.select.ranked_large_margin import RankedLargeMargin
-from winnow.topk.mechanisms.ranked import RankedCanonical, RankedJoint
+from winnow.select.mechanisms.margin_search import laplace_tests
+from winnow.select.mechanisms.ranked import RankedNoisyMax
+from winnow.select.mechanisms.ranked_conditional import Choosing, DistanceToInstability
+from winnow.select.mechanisms.ranked_large_margin import RankedLargeMargin
+from winnow.select.mechanisms.ranked_lists import RankedCanonical, RankedJoint
 
 PEOPLE = counts_of(Relation.ADD_REMOVE).utility
 FALSE_ALARM = 1e-6

@@ -1,10 +1,12 @@
 """Killed between any two steps of a release: done again, once charged, from the same key."""
 
 import json
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from serve.served import config_of, declarations, shared_workers, write_data
 from winnow.errors import InputError, LedgerError
 from winnow.privacy import Budget
 from winnow.serve import bodies, orders
+from winnow.serve.checking import check
 from winnow.serve.config import Limits
 from winnow.serve.documents import document_of
 from winnow.serve.problems import Refusal
@@ -112,7 +115,8 @@ def test_a_release_that_was_killed_is_completed_for_one_charge(
     assert opened is not None
     for key in keys:  # by the library alone, from the key that was written before the charge
         budget = Budget(20.0, 1e-4, relation="substitution")
-        again = document_of(orders.run(opened, ORDER, budget, WrittenKey(key)), 1)
+        made = orders.run(opened, ORDER, budget, WrittenKey(key))
+        again = document_of(made.released, 1)
         assert json.loads(found.result or "")["value"] == json.loads(again.text)["value"]
 
 
@@ -170,6 +174,26 @@ def test_a_store_that_is_damaged_or_of_another_key_is_refused(tmp_path: Path) ->
     with pytest.raises(LedgerError, match="cannot be used") as caught:
         service_of(tmp_path)
     assert caught.value.__cause__ is None and caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("mode", ["wal", "delete"])
+def test_a_database_of_something_else_is_no_store_and_stays_as_it_is(
+    tmp_path: Path, mode: str
+) -> None:
+    """Before, a server made its tables in it, and took it from all but the owner."""
+    write_data(tmp_path)
+    place = tmp_path / "winnow-serve.db"
+    with closing(sqlite3.connect(place)) as other:
+        other.execute(f"PRAGMA journal_mode={mode}")
+        other.execute("CREATE TABLE meta (name TEXT, value TEXT)")
+        other.commit()
+    place.chmod(0o644)
+    before = place.read_bytes()
+    with pytest.raises(InputError, match="a database of something else"):
+        service_of(tmp_path)
+    found = check(config_of(tmp_path, datasets={}))
+    assert "a database of something else" in found.problems[0]
+    assert place.read_bytes() == before and place.stat().st_mode & 0o777 == 0o644
 
 
 def test_one_server_at_a_time_serves_a_folder(tmp_path: Path) -> None:

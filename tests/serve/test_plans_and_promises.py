@@ -16,8 +16,13 @@ from winnow.mechanisms import ITEMSETS, words
 from winnow.privacy import describe
 from winnow.privacy.rounding import stated_at_least
 from winnow.release.methods import METHODS as METHODS_OF_RELEASE
-from winnow.select.crossing import Selection
+from winnow.select.crossing.private_labels import UnknownDomain
+from winnow.select.crossing.selection import Selection
+from winnow.select.mechanisms.noisy_counts import WithCounts
 from winnow.select.methods import OF_SCORES, Lipschitz
+from winnow.select.plan.top_k.known import top_k_bound
+from winnow.select.table import counts_margin
+from winnow.select.top_k_methods import OF_LISTS, OF_PRIVATE_LABELS
 from winnow.serve import bodies, orders
 from winnow.serve.datasets import RELEASES, OpenDataset
 from winnow.serve.declarations import Declaration
@@ -25,11 +30,6 @@ from winnow.serve.planning import Wait
 from winnow.serve.principals import Principal
 from winnow.serve.replies import PlanAnswer
 from winnow.serve.service import Service
-from winnow.topk.crossing import UnknownDomain
-from winnow.topk.mechanisms.noisy_counts import WithCounts
-from winnow.topk.methods import OF_LISTS, OF_PRIVATE_LABELS
-from winnow.topk.plan.known import top_k_bound
-from winnow.topk.table import counts_margin
 
 OWNER = Principal("olga", "owner", frozenset({"read"}), "t")
 LISTED = {"items": [f"item{i}" for i in range(7)]}
@@ -167,7 +167,7 @@ def test_a_plan_states_what_the_verb_is_charged_and_promises(
                 orders.run(opened, order, service.catalogue.budget(name))
             continue
         ran.clear()
-        released = orders.run(opened, order, service.catalogue.budget(name))
+        released = orders.run(opened, order, service.catalogue.budget(name)).released
         compared += 1
         assert planned.charged == describe(released.receipt.event), order
         cost = account.cap.cost(released.receipt.event, account.used)

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from reference.commands import invoke as invoked
-from serve.loading import free_port, write_config
+from serve.loading import free_port, process_of, write_config
 
 
 def invoke(*words: str) -> Any:
@@ -129,3 +129,12 @@ def test_the_demo_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
     finally:
         process.kill()
         process.communicate()
+
+
+def test_what_goes_wrong_while_a_server_starts_is_in_its_log(tmp_path: Path) -> None:
+    """Before, the log was opened after the datasets: why one is missing was told nowhere."""
+    port, _ = write_config(tmp_path)
+    (tmp_path / "people.csv").write_text("age,town\n1,2\n")
+    with process_of(tmp_path, port):
+        pass
+    assert "the dataset 'people' could not be opened [" in (tmp_path / "log.txt").read_text()

@@ -221,7 +221,7 @@ def test_the_size_that_is_expected_bounds_the_result(
     opened = served.service.catalogue.get("people")
     assert opened is not None
     budget = Budget(100.0, 1e-3, relation="substitution")
-    document = document_of(orders.run(opened, order, budget), 1)
+    document = document_of(orders.run(opened, order, budget).released, 1)
     about = 3000
     largest = max(len(text) for text in (document.text, *document.files.values()))
     size = size_of(opened, order)

@@ -247,6 +247,11 @@ class Journal:
         return next((str(entry["opened"]) for entry in self.records if "opened" in entry), None)
 
     @property
+    def charged(self) -> bool:
+        """Whether the charge of the session is written down here."""
+        return self._opened is not None
+
+    @property
     def record(self) -> str:
         """The head of the ledger at the charge, or 'unrecorded'."""
         if self._opened is not None:

@@ -18,12 +18,14 @@ from winnow.ask.sizes import IndependentSizes, WeightsSizes
 from winnow.ask.state import CellState, ImplicitState, PointState, State, product_prior
 from winnow.ask.warm_start import PAIRS, deviation_of, fitted_start
 from winnow.ask.written import read_plan, written
+from winnow.core.key import Key
 from winnow.core.released import Receipt
-from winnow.core.run import charge, open_run, resumed, spend
+from winnow.core.run import open_run, resumed
 from winnow.core.schema import Schema
+from winnow.core.tape import Randomness
 from winnow.core.workloads.reductions import sample_cells
 from winnow.errors import BudgetError, DataError, LedgerError
-from winnow.privacy import Budget, Grant
+from winnow.privacy import Budget
 from winnow.privacy.ledger import Ledger, RecordedBudget, RecordedSession
 from winnow.privacy.ledger.locks import Hold
 from winnow.read.crossing import SealedTable
@@ -48,7 +50,8 @@ def opened_session(
     if state is None:
         hold = None if account is None else account.ledger.hold(account.dataset)
         try:
-            key, receipt = open_run(plan, table.unit, budget=budget, seed=seed)
+            tape = Randomness(seed).tape()
+            key, receipt = open_run(plan, table.unit, budget=budget, tape=tape)
             run = plan.draw(table, key)
         except BaseException:
             if hold is not None:
@@ -56,10 +59,8 @@ def opened_session(
             raise
         return _session(plan, table, run, receipt, None, hold)
     journal = Journal.create(state, table, written(plan), seed, _address(account))
-    grant = _charged(plan, journal, account, budget)
+    key, receipt = _paid(plan, journal, account, budget)
     try:
-        journal.opened(grant.record)
-        key, receipt = spend(plan.name, plan.promised, grant, journal.tape())
         run = plan.expected.mechanism.open(table, key, journal)
         return _session(plan, table, run, receipt, journal)
     except BaseException:
@@ -67,16 +68,23 @@ def opened_session(
         raise
 
 
-def _charged(
+def _paid(
     plan: AskPlan, journal: Journal, account: RecordedBudget | None, budget: Budget | None
-) -> Grant:
-    """The charge, under the name of the session; a refused one leaves no files behind."""
+) -> tuple[Key, Receipt]:
+    """The key, for a charge under the name of the session; a refused one leaves no files behind."""
+    recorded: dict[str, Any] = {}
     try:
-        if account is None:
-            return charge(plan.event, budget, plan.guarantee.unit)
-        journal.bind(RecordedSession(account.ledger, account.dataset, journal.session))
-        unit = plan.guarantee.unit
-        return charge(plan.event, account, unit, session=journal.session)
+        if account is not None:
+            journal.bind(RecordedSession(account.ledger, account.dataset, journal.session))
+            recorded["session"] = journal.session
+        return open_run(
+            plan,
+            plan.guarantee.unit,
+            budget=budget,
+            tape=journal.tape(),
+            noted=journal.opened,
+            **recorded,
+        )
     except LedgerError:  # the charge may be recorded all the same
         charged = True
         if account is not None:
@@ -86,7 +94,7 @@ def _charged(
         journal.close(None) if charged else journal.abandon()
         raise
     except BudgetError:
-        journal.abandon()
+        journal.close(None) if journal.charged else journal.abandon()
         raise
     except BaseException:  # interrupted: going on from the file will find out
         journal.close(None)

@@ -26,9 +26,9 @@ from winnow.read.files import LARGE_FILE
 from winnow.read.kept import MOST_COLLECTED, MOST_PAIRS
 from winnow.read.kernels.csv_states import FEW_BYTES
 from winnow.release.rounds.kernels.clocked_sampler import FOLLOW, LAZY_START
-from winnow.select.margin_counts import WIDE_GAPS
-from winnow.select.margin_search import ONE_BY_ONE
-from winnow.topk.mechanisms.gaussian_counts import AT_ONCE
+from winnow.select.mechanisms.gaussian_counts import AT_ONCE
+from winnow.select.mechanisms.margin_counts import WIDE_GAPS
+from winnow.select.mechanisms.margin_search import ONE_BY_ONE
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,9 @@ BORDERS: dict[str, tuple[Border, ...]] = {
     "winnow.core.bounded": (FEW_NOISES,),
     "winnow.core.noisy_top.ranking": (FEW_VALUES,),
     "winnow.core.noisy_top.support_classes": (NEAR_ZERO,),
-    "winnow.select.margin_counts": (WIDE_GAPS,),
-    "winnow.select.margin_search": (ONE_BY_ONE,),
-    "winnow.topk.mechanisms.gaussian_counts": (AT_ONCE,),
+    "winnow.select.mechanisms.margin_counts": (WIDE_GAPS,),
+    "winnow.select.mechanisms.margin_search": (ONE_BY_ONE,),
+    "winnow.select.mechanisms.gaussian_counts": (AT_ONCE,),
     "winnow.itemsets.kernels.borders": (
         mining.PLAIN,
         mining.SHORT,
@@ -110,14 +110,14 @@ CHOICES: tuple[PrivateChoice, ...] = (
         "clocks of a block are split exactly, and what bounds leave open is refined",
     ),
     PrivateChoice(
-        "winnow.topk.mechanisms.gamma",
+        "winnow.select.mechanisms.gamma",
         "how many candidates are near the k-th largest",
         "the bar is raised by a chunk, or not",
         "value",
         _EXACT,
     ),
     PrivateChoice(
-        "winnow.select.margin_search",
+        "winnow.select.mechanisms.margin_search",
         "how many candidates have a count at which a test would pass",
         "counts listed as far as a test asks, or all",
         "value",
@@ -125,7 +125,7 @@ CHOICES: tuple[PrivateChoice, ...] = (
         "tape; far ranks have their law whatever the bounds",
     ),
     PrivateChoice(
-        "winnow.select.crossing",
+        "winnow.select.crossing.selection",
         "how many values are above the threshold",
         "a stream goes on with the next values, or ends at the cutoff",
         "value",

@@ -20,12 +20,12 @@ from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.privacy import Compose, Event, Promise, Repeat, ZcdpCost, zcdp_cost
 from winnow.select.audit.model import LargeMarginModel
-from winnow.select.large_margin import LargeMargin
-from winnow.select.margin_search import needed_margin, stopping_margin
-from winnow.select.mechanism import LipschitzMechanism
-from winnow.select.sparse_vector import SparseVector
-from winnow.topk.mechanisms.approximate_oneshot import ApproximateOneshot
-from winnow.topk.mechanisms.unknown_domain import LimitedDomain
+from winnow.select.mechanisms.approximate_oneshot import ApproximateOneshot
+from winnow.select.mechanisms.large_margin import LargeMargin
+from winnow.select.mechanisms.lipschitz import LipschitzMechanism
+from winnow.select.mechanisms.margin_search import needed_margin, stopping_margin
+from winnow.select.mechanisms.sparse_vector import SparseVector
+from winnow.select.mechanisms.unknown_domain import LimitedDomain
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -19,26 +19,26 @@ from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.inner_product.audit import ADVERSARIES, AdversarialIndexed, AdversarialSlack
 from winnow.privacy import Promise, pure_cost
+from winnow.select.audit.border import AtBorder
+from winnow.select.audit.counts import BrokenTiesByPosition, Counted
+from winnow.select.audit.kept import KeptInEngine
 from winnow.select.audit.leads import with_leads
 from winnow.select.audit.ranked import on_unknown_universes
-from winnow.select.large_margin import LargeMargin
-from winnow.select.mechanism import LipschitzMechanism
-from winnow.select.sparse_vector import SparseVector
-from winnow.topk.audit.border import AtBorder
-from winnow.topk.audit.counts import BrokenTiesByPosition, Counted
-from winnow.topk.audit.kept import KeptInEngine
-from winnow.topk.audit.model import (
+from winnow.select.audit.top_k import (
     LimitedDomainModel,
     StabilityModel,
     lists_and_sets,
     of_one_item,
 )
-from winnow.topk.mechanisms.canonical import Canonical
-from winnow.topk.mechanisms.gaussian_counts import GaussianCounts
-from winnow.topk.mechanisms.joint import Joint
-from winnow.topk.mechanisms.noisy_counts import NoisyCounts, WithCounts
-from winnow.topk.mechanisms.peeling import PeelGumbel
-from winnow.topk.mechanisms.unknown_domain import LimitedDomain, StabilityThreshold
+from winnow.select.mechanisms.canonical import Canonical
+from winnow.select.mechanisms.gaussian_counts import GaussianCounts
+from winnow.select.mechanisms.joint import Joint
+from winnow.select.mechanisms.large_margin import LargeMargin
+from winnow.select.mechanisms.lipschitz import LipschitzMechanism
+from winnow.select.mechanisms.noisy_counts import NoisyCounts, WithCounts
+from winnow.select.mechanisms.peeling import PeelGumbel
+from winnow.select.mechanisms.sparse_vector import SparseVector
+from winnow.select.mechanisms.unknown_domain import LimitedDomain, StabilityThreshold
 
 Integers = NDArray[np.int64]
 

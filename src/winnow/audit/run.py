@@ -53,7 +53,7 @@ from winnow.release.rounds.audit.by_rows import by_rows_enumerated, by_rows_twin
 from winnow.release.rounds.audit.rounds import rounds_enumerated, rounds_faithful, rounds_twins
 from winnow.release.rounds.audit.warm_start import start_enumerated, start_twins
 from winnow.release.tables.audit import tables_enumerated, tables_faithful, tables_twins
-from winnow.topk.audit.cut_away import cut_enumerated, cut_faithful, cut_twins
+from winnow.select.audit.cut_away import cut_enumerated, cut_faithful, cut_twins
 
 
 def run_audits(

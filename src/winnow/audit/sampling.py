@@ -29,17 +29,17 @@ from winnow.core.laws import Law
 from winnow.core.relation import Relation
 from winnow.core.utility import Utility
 from winnow.inner_product.audit import AdversarialIndexed, AdversarialSlack
-from winnow.select.large_margin import LargeMargin
-from winnow.select.mechanism import LipschitzMechanism
-from winnow.select.sparse_vector import SparseVector
-from winnow.topk.audit.counts import Counted
-from winnow.topk.audit.kept import KeptInEngine
-from winnow.topk.mechanisms.canonical import Canonical
-from winnow.topk.mechanisms.gamma import GammaMechanism
-from winnow.topk.mechanisms.gaussian_counts import GaussianCounts
-from winnow.topk.mechanisms.joint import Joint
-from winnow.topk.mechanisms.noisy_counts import NoisyCounts, WithCounts
-from winnow.topk.mechanisms.peeling import PeelGumbel, PeelPermuteAndFlip
+from winnow.select.audit.counts import Counted
+from winnow.select.audit.kept import KeptInEngine
+from winnow.select.mechanisms.canonical import Canonical
+from winnow.select.mechanisms.gamma import GammaMechanism
+from winnow.select.mechanisms.gaussian_counts import GaussianCounts
+from winnow.select.mechanisms.joint import Joint
+from winnow.select.mechanisms.large_margin import LargeMargin
+from winnow.select.mechanisms.lipschitz import LipschitzMechanism
+from winnow.select.mechanisms.noisy_counts import NoisyCounts, WithCounts
+from winnow.select.mechanisms.peeling import PeelGumbel, PeelPermuteAndFlip
+from winnow.select.mechanisms.sparse_vector import SparseVector
 
 
 @lru_cache(maxsize=256)

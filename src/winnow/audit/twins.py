@@ -32,13 +32,8 @@ from winnow.audit.sampling import sample_case, sampled_case, samples
 from winnow.core.laws import Law
 from winnow.core.relation import Relation
 from winnow.inner_product.audit import AdversarialIndexed, AdversarialSlack, BrokenNoCertificate
-from winnow.select.audit.leads import broken_leads
-from winnow.select.audit.ranked import broken_on_unknown_universes
-from winnow.select.large_margin import LargeMargin
-from winnow.select.mechanism import LipschitzMechanism, PermuteAndFlip
-from winnow.select.sparse_vector import SparseVector
-from winnow.topk.audit.border import AtBorder
-from winnow.topk.audit.counts import (
+from winnow.select.audit.border import AtBorder
+from winnow.select.audit.counts import (
     BrokenFreeCounts,
     BrokenHalfNoise,
     BrokenLowThreshold,
@@ -48,14 +43,19 @@ from winnow.topk.audit.counts import (
     Counted,
     CountedAtOnce,
 )
-from winnow.topk.audit.kept import BrokenOnePerClass, KeptInEngine
-from winnow.topk.audit.model import BrokenOneItem, to_underpay
-from winnow.topk.mechanisms.approximate_oneshot import ApproximateOneshot
-from winnow.topk.mechanisms.canonical import Canonical
-from winnow.topk.mechanisms.gaussian_counts import GaussianCounts
-from winnow.topk.mechanisms.noisy_counts import NoisyCounts, WithCounts
-from winnow.topk.mechanisms.peeling import PeelGumbel
-from winnow.topk.mechanisms.unknown_domain import LimitedDomain, StabilityThreshold
+from winnow.select.audit.kept import BrokenOnePerClass, KeptInEngine
+from winnow.select.audit.leads import broken_leads
+from winnow.select.audit.ranked import broken_on_unknown_universes
+from winnow.select.audit.top_k import BrokenOneItem, to_underpay
+from winnow.select.mechanisms.approximate_oneshot import ApproximateOneshot
+from winnow.select.mechanisms.canonical import Canonical
+from winnow.select.mechanisms.gaussian_counts import GaussianCounts
+from winnow.select.mechanisms.large_margin import LargeMargin
+from winnow.select.mechanisms.lipschitz import LipschitzMechanism, PermuteAndFlip
+from winnow.select.mechanisms.noisy_counts import NoisyCounts, WithCounts
+from winnow.select.mechanisms.peeling import PeelGumbel
+from winnow.select.mechanisms.sparse_vector import SparseVector
+from winnow.select.mechanisms.unknown_domain import LimitedDomain, StabilityThreshold
 
 
 @dataclass(frozen=True)

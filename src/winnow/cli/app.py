@@ -37,7 +37,7 @@ COMMANDS = (
         "Show the main job in a few seconds, on made-up people."),
     CommandRow("select", "winnow.select.cli.command:select", RELEASE,
         "Select the item with the highest score, or the top K, privately.", tables=True),
-    CommandRow("top-k", "winnow.topk.cli.command:top_k", RELEASE,
+    CommandRow("top-k", "winnow.select.cli.top_k:top_k", RELEASE,
         "Release the K most common items privately.", tables=True),
     CommandRow("itemsets", "winnow.itemsets.cli.command:itemsets", RELEASE,
         "Release the itemsets that most baskets hold, privately.", tables=True),
@@ -63,7 +63,7 @@ COMMANDS = (
 )  # fmt: skip
 _PLANS = (
     CommandRow("select", "winnow.select.cli.plan:select", BEFORE),
-    CommandRow("top-k", "winnow.topk.cli.plan:top_k", BEFORE),
+    CommandRow("top-k", "winnow.select.cli.plan_top_k:top_k", BEFORE),
     CommandRow("margin", "winnow.select.cli.margin:margin", BEFORE),
     CommandRow("itemsets", "winnow.itemsets.cli.command:plan", BEFORE, examples="PLAN_EXAMPLES"),
     CommandRow("learn", "winnow.learn.cli:plan", BEFORE, examples="PLAN_EXAMPLES"),

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from winnow.plots.curves import Curve
     from winnow.select.plan.expected import SelectExpected
+    from winnow.show.plots.curves import Curve
 
 
 Chances = Callable[[Sequence[float]], list[float]]
@@ -76,7 +76,7 @@ def curves(
     """Curves over the range of epsilon in which a chance changes, the planned ones included."""
     import numpy as np
 
-    from winnow.plots.curves import Curve
+    from winnow.show.plots.curves import Curve
 
     wide = np.geomspace(min(planned) / 100, max(planned) * 100, 41)
     coarse = np.array([chances(wide.tolist()) for chances in mechanisms.values()])

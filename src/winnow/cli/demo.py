@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from winnow.cli.files import make_folder
+from winnow.cli.files import make_folder, write_made_up
 from winnow.cli.reporting import reported
 from winnow.errors import ExtraMissing, ParameterError
 
@@ -184,11 +184,9 @@ def _tell(out: Path, seed: int | None) -> None:
 
 def _write_votes(folder: Path) -> dict[str, int]:
     """Write the made-up votes, and return them."""
-    from winnow.core.saving import save
-
     counts = _made_up_counts()
-    rows = [{"label": tree, "score": count} for tree, count in counts.items()]
-    save(folder / "counts.csv", counts, rows)
+    lines = ["label,score", *(f"{tree},{count}" for tree, count in counts.items())]
+    write_made_up(folder / "counts.csv", ("\n".join(lines) + "\n").encode())
     return counts
 
 
@@ -230,7 +228,7 @@ def _draw(path: Path, plans: Plans) -> None:
     from winnow.cli.comparison import chance_curves, true_answer
     from winnow.cli.printing import console
     from winnow.core.saving import write_whole
-    from winnow.plots.curves import draw_chances
+    from winnow.show.plots.curves import draw_chances
 
     first = next(iter(plans.values()))
     try:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import winnow
+from winnow.cli.files import write_made_up
 from winnow.cli.printing import console
 from winnow.core.released import Released
 from winnow.core.saving import save_released, write_whole
@@ -16,9 +17,9 @@ from winnow.core.tape import Tape
 from winnow.errors import BudgetExceeded, ExtraMissing
 from winnow.privacy import Budget
 from winnow.privacy.ledger import Ledger, RecordedBudget
-from winnow.topk.cli.source import threshold_text
-from winnow.topk.cli.view import show_top
-from winnow.topk.request import TopK
+from winnow.select.cli.source import threshold_text
+from winnow.select.cli.view import show_top
+from winnow.select.request import TopK
 
 NAME = "demo-ledger.db"
 
@@ -86,7 +87,7 @@ def write_log(path: Path) -> Sightings:
     """Write the made-up log, and return who saw what."""
     sightings = _made_up_log()
     lines = ["person,bird", *(f"{person},{bird}" for person, bird in sightings)]
-    write_whole(path, ("\n".join(lines) + "\n").encode())
+    write_made_up(path, ("\n".join(lines) + "\n").encode())
     return sightings
 
 
@@ -126,7 +127,7 @@ def draw_beside_truth(
     top: Released[list[Any]], people: dict[str, int], margin: int | None
 ) -> bytes:
     """The private top 10 beside the true counts, which only made-up people may be shown."""
-    from winnow.plots.bars import draw_made_up_top
+    from winnow.show.plots.bars import draw_made_up_top
 
     return draw_made_up_top(
         [(bird, noisy, people[bird]) for bird, noisy in top.value],

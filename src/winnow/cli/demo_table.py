@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from winnow.cli.files import write_made_up
 from winnow.cli.printing import console, grid
 from winnow.core.request import Run
 from winnow.core.saving import write_whole
@@ -37,8 +38,8 @@ def write_people(folder: Path) -> People:
     """Write the made-up table and its schema, and return its rows."""
     people = _made_up_people()
     lines = [",".join(SCHEMA), *(",".join(map(str, person)) for person in people)]
-    write_whole(folder / "people.csv", ("\n".join(lines) + "\n").encode())
-    write_whole(folder / "schema.json", (json.dumps(SCHEMA, indent=1) + "\n").encode())
+    write_made_up(folder / "people.csv", ("\n".join(lines) + "\n").encode())
+    write_made_up(folder / "schema.json", (json.dumps(SCHEMA, indent=1) + "\n").encode())
     return people
 
 

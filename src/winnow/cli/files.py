@@ -41,7 +41,7 @@ def check_targets(
 def check_figure(plot: Path) -> None:
     """Refuse a figure that could not be written or drawn."""
     from winnow.core.saving import check_target
-    from winnow.plots.figures import ENDINGS, new_figure
+    from winnow.show.plots.figures import ENDINGS, new_figure
 
     check_target(plot, ENDINGS)
     new_figure()  # says at once if matplotlib is missing
@@ -65,3 +65,20 @@ def make_folder(folder: Path) -> None:
         OSError,
     ):
         folder.mkdir(parents=True, exist_ok=True)
+
+
+def write_made_up(path: Path, data: bytes) -> None:
+    """Write a file of made-up data; one of that name with anything else in it stays."""
+    from winnow.core.saving import write_whole
+
+    with instead(
+        lambda error: DataError(f"cannot read {path}: {reason(error)}; choose another folder"),
+        OSError,
+    ):
+        foreign = path.exists() and path.read_bytes() != data
+    if foreign:
+        raise DataError(
+            f"{path} is there, and is not the made-up data of this demo; it stays as it is. "
+            "Choose another folder"
+        )
+    write_whole(path, data)

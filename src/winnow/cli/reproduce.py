@@ -82,7 +82,7 @@ def reproduce(
     from winnow.experiments.experiment import ExperimentRun
     from winnow.experiments.papers import PAPERS, chosen, estimated_seconds, paper_named
     from winnow.experiments.sources import check_packages
-    from winnow.plots.figures import empty_figure
+    from winnow.show.plots.figures import empty_figure
 
     everything = paper.lower() == "all"
     if everything and figure:
@@ -139,7 +139,7 @@ def _one(paper: Paper, experiment: Experiment, run: ExperimentRun, out: Path) ->
 
     from winnow.cli.printing import console, visible, working
     from winnow.core.saving import write_whole
-    from winnow.plots.figures import as_file
+    from winnow.show.plots.figures import as_file
 
     clocks = time.perf_counter(), time.process_time()
     with working(f"{paper.key}, {experiment.title}") as display:

@@ -33,11 +33,13 @@ from typing import (
 )
 
 from winnow.core.checks import kept
+from winnow.core.option_values import check_value
 from winnow.errors import ParameterError
 from winnow.foreign import guarded, shown
 
 P = ParamSpec("P")
 A = TypeVar("A")
+B = TypeVar("B")
 S = TypeVar("S")
 T = TypeVar("T")
 R = TypeVar("R")
@@ -244,7 +246,7 @@ class Checked:
                         f"wn.{field.option.of[0].__name__}()"
                     )
             elif value is not field.default:  # a test holds the defaults against their ranges
-                _check(field, field.option, value)
+                check_value(field, field.option, value)
 
 
 class Method(Checked):
@@ -268,70 +270,6 @@ def _word(made: Any) -> str:
     return made.named or re.sub(r"(?<=[a-z])(?=[A-Z])", "-", made.__name__).lower()
 
 
-def _check(field: Field, option: Option, value: Any) -> None:
-    if field.words and (isinstance(value, str) or not field.or_word):
-        if not isinstance(value, str) or value not in field.words:  # data may compare as they like
-            number = "give a number, or" if field.or_word else "choose"
-            raise ParameterError(
-                f"{field.name}={shown(value)} is unknown; {number} one of: {', '.join(field.words)}"
-            )
-        return
-    if field.pair:
-        _check_pair(field, value)
-        return
-    if field.simple is bool:
-        if value not in (True, False) or not isinstance(value, bool):
-            raise ParameterError(f"{field.name}={shown(value)} is not True or False")
-        return
-    if field.simple not in (int, float):
-        return
-    bounds = (option.least, option.above, option.most, option.below)
-    if all(bound is None for bound in bounds):
-        return
-    if isinstance(value, list | tuple) and field.several:
-        for each in value:
-            _check(field, option, each)
-        return
-    number = _number(field, value)
-    for wrong, text in (
-        (option.least is not None and number < option.least, f"below {option.least}"),
-        (option.above is not None and number <= option.above, f"not above {option.above}"),
-        (option.most is not None and number > option.most, f"above {option.most}"),
-        (option.below is not None and number >= option.below, f"not below {option.below}"),
-    ):
-        if wrong:
-            raise ParameterError(f"{field.name}={value} is {text}; {_range(option)}")
-
-
-def _check_pair(field: Field, value: Any) -> None:
-    """Refuse what is not two finite numbers, or one where that is a choice."""
-    from winnow.core.checks import exact
-
-    two = isinstance(value, tuple | list) and len(value) == 2
-    if not two and not field.single:
-        raise ParameterError(f"{field.name}={shown(value)} is not a pair; give two numbers")
-    for number in value if two else (value,):
-        exact(field.name, number)
-
-
-def _number(field: Field, value: Any) -> Any:
-    """The value, which has to be a finite number, and a whole one where that is asked for."""
-    from winnow.core.checks import count, exact
-
-    if field.simple is int:
-        count(**{field.name: value})
-        return int(value)
-    return exact(field.name, value)
-
-
-def _range(option: Option) -> str:
-    low = f"at least {option.least}" if option.least is not None else ""
-    low = f"above {option.above}" if option.above is not None else low
-    high = f"at most {option.most}" if option.most is not None else ""
-    high = f"below {option.below}" if option.below is not None else high
-    return f"give a number {' and '.join(part for part in (low, high) if part)}"
-
-
 @overload
 def takes(
     record: Callable[P, T],
@@ -344,11 +282,18 @@ def takes(
 ) -> Callable[[Callable[[S, A, T], R]], Callable[Concatenate[S, A, P], R]]: ...
 
 
-def takes(record: Any, of: Any = None) -> Any:
+@overload
+def takes(
+    record: Callable[P, T], of: type[object], beside: type[object]
+) -> Callable[[Callable[[S, A, B, T], R]], Callable[Concatenate[S, A, B, P], R]]: ...
+
+
+def takes(record: Any, of: Any = None, beside: Any = None) -> Any:
     """Let a function whose last parameter is a record be called with the record's fields.
 
     So one dataclass is the signature of a verb, of its plan, of a session's method and of the
-    client's. ``of`` says that the function is a method of a class and has ``self`` first.
+    client's. ``of`` says that the function is a method of a class and has ``self`` first,
+    ``beside`` that it takes data in two parts.
     """
 
     def decorated(function: Any) -> Any:

@@ -87,11 +87,20 @@ class Plan(Generic[D, R]):
         """What the receipt calls it."""
         return self.title or self.mechanism.name
 
+    def __str__(self) -> str:
+        lines = [f"{self.name}, {self.guarantee}"]
+        return "\n".join(lines + [f"why: {self.reason}"] * bool(self.reason))
+
     def map(self, change: Callable[[R], S]) -> Plan[D, S]:
         """The plan of another view of what is drawn, under the same charge."""
         itself: Any = self
         viewed: Plan[D, S] = replace(itself, draw=lambda data, key: change(itself.draw(data, key)))
         return viewed
+
+    def ready(self, data: Any) -> D:
+        """The data as the draw takes them, sealed; those of another plan are refused."""
+        itself: D = data
+        return itself
 
     @guarded
     def run(
@@ -103,7 +112,7 @@ class Plan(Generic[D, R]):
         padding: Padding | None = None,
     ) -> Released[R]:
         """Charge the budget, draw once, and release the result with its receipt."""
-        return running.run(self, data, budget=budget, seed=seed, padding=padding)
+        return running.run(self, self.ready(data), budget=budget, seed=seed, padding=padding)
 
 
 class Drawing(Mechanism, Protocol[DrawnFrom, R]):

@@ -6,6 +6,7 @@ that opens what is sealed, for one draw. Nothing else charges, spends or opens.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -54,12 +55,22 @@ def redeem(plan: Plan[D, R], data: D, grant: Grant, tape: Tape) -> Released[R]:
 
 
 def open_run(
-    plan: Plan[D, R], unit: Unit, *, budget: Budget | None = None, seed: int | None = None
+    plan: Plan[D, R],
+    unit: Unit,
+    *,
+    budget: Budget | None = None,
+    tape: Tape,
+    noted: Callable[[str], None] = lambda record: None,
+    **recorded: Any,
 ) -> tuple[Key, Receipt]:
-    """Charge a run that goes on after this call; its key lasts until the run ends it."""
-    randomness = Randomness(seed)
-    grant = charge(plan.event, budget, unit)
-    key, receipt = spend(plan.name, plan.promised, grant, randomness.tape())
+    """Charge a run that goes on after this call; its key lasts until the run ends it.
+
+    ``noted`` writes the record of the charge down before anything is spent, where a run keeps a
+    journal; ``recorded`` is what a recorded budget writes beside the charge.
+    """
+    grant = charge(plan.event, budget, unit, **recorded)
+    noted(grant.record)
+    key, receipt = spend(plan.name, plan.promised, grant, tape)
     tell("opened", lambda: _drawn(plan, key.tape))
     return key, replace(receipt, reason=plan.reason)
 

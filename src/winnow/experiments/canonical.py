@@ -30,8 +30,8 @@ from winnow.experiments.canonical_theory import FURTHER, HISTOGRAMS
 from winnow.experiments.drawing import Series, draw_curves, finish, legend, panels
 from winnow.experiments.experiment import Claim, Experiment, ExperimentRun, Findings, Judged, Rows
 from winnow.experiments.sources import Counts, histogram, netflix_counts
-from winnow.select.mechanism import LipschitzMechanism
-from winnow.topk.plan.probabilities import epsilon_for_top, top_chance
+from winnow.select.mechanisms.lipschitz import LipschitzMechanism
+from winnow.select.plan.top_k.probabilities import epsilon_for_top, top_chance
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -24,12 +24,12 @@ from winnow.experiments.experiment import (
     uniforms,
 )
 from winnow.experiments.sources import Counts
-from winnow.select.crossing import Selection
-from winnow.select.mechanism import ExponentialMechanism, PermuteAndFlip
-from winnow.topk.mechanisms.canonical import Canonical
-from winnow.topk.plan.known import chances_of_canonical
-from winnow.topk.plan.probabilities import epsilon_for_top, top_chance
-from winnow.topk.plan.subsets import good, great
+from winnow.select.crossing.selection import Selection
+from winnow.select.mechanisms.canonical import Canonical
+from winnow.select.mechanisms.lipschitz import ExponentialMechanism, PermuteAndFlip
+from winnow.select.plan.top_k.known import chances_of_canonical
+from winnow.select.plan.top_k.probabilities import epsilon_for_top, top_chance
+from winnow.select.plan.top_k.subsets import good, great
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

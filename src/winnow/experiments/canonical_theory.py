@@ -31,7 +31,7 @@ from winnow.experiments.experiment import (
     since,
 )
 from winnow.experiments.sources import histogram, netflix_counts
-from winnow.topk.plan.probabilities import top_chance
+from winnow.select.plan.top_k.probabilities import top_chance
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

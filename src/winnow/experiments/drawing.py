@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from winnow.plots.figures import STYLES, add_axes, empty_figure
+from winnow.show.plots.figures import STYLES, add_axes, empty_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -19,11 +19,11 @@ from winnow.errors import DataError
 from winnow.experiments.drawing import Series, draw_curves, finish, legend, panels
 from winnow.experiments.experiment import Claim, ExperimentRun, Findings, Judged, Rows, clock, since
 from winnow.experiments.sources import TOPK, Counts, generated_counts, item_counts
-from winnow.select.mechanism import ExponentialMechanism
-from winnow.topk.errors import index_of_maximum, k_relative, l_1, l_infinity
-from winnow.topk.mechanisms.gamma import GammaMechanism
-from winnow.topk.mechanisms.joint import Joint
-from winnow.topk.mechanisms.peeling import PeelPermuteAndFlip
+from winnow.select.errors import index_of_maximum, k_relative, l_1, l_infinity
+from winnow.select.mechanisms.gamma import GammaMechanism
+from winnow.select.mechanisms.joint import Joint
+from winnow.select.mechanisms.lipschitz import ExponentialMechanism
+from winnow.select.mechanisms.peeling import PeelPermuteAndFlip
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -25,7 +25,7 @@ from winnow.experiments.large_margin_applications import (
     PRINTED,
     PURE,
 )
-from winnow.select.margin_search import stopping_margin
+from winnow.select.mechanisms.margin_search import stopping_margin
 from winnow.select.plan.margin import COMPARED, MarginQuestion
 
 if TYPE_CHECKING:

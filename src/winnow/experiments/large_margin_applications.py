@@ -25,9 +25,9 @@ from winnow.experiments.experiment import (
     Rows,
     uniforms,
 )
+from winnow.select.mechanisms.ranked_conditional import DistanceToInstability
 from winnow.select.plan.chances import GapProfile
 from winnow.select.plan.margin import COMPARED, MarginQuestion, margin_chances
-from winnow.select.ranked_conditional import DistanceToInstability
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -149,7 +149,7 @@ def _check(out: Path | None, *read: Path | None) -> None:
 
 
 def _names(file: Path | None) -> list[str] | None:
-    from winnow.topk.cli.source import read_items
+    from winnow.select.cli.source import read_items
 
     return None if file is None else read_items(file, option="--names")
 

@@ -46,7 +46,7 @@ from winnow.inner_product.vectors import (
     seal_vectors,
 )
 from winnow.privacy import Guarantee, Promise, guarantee_of, promise
-from winnow.select.crossing import check_scale
+from winnow.select.crossing.selection import check_scale
 
 
 @dataclass(frozen=True)

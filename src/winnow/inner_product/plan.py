@@ -39,7 +39,7 @@ _NO_INDEX = (
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SearchPlan(Plan[D, R], Listed):
+class SearchPlan(Listed, Plan[D, R]):
     """A search among candidates, or a vote of learners that were searched for one by one."""
 
     error: float | None = None

@@ -38,6 +38,11 @@ def mips(candidates: Any, query: SealedQuery, asked: Mips) -> Released[Any]:
     ``budget`` charges a shared budget, whose relation must be that of the query. ``seed`` makes a
     repeatable result for tests, which carries no privacy, and the receipt says so.
     """
+    return searched(candidates, query, asked)
+
+
+def searched(candidates: Any, query: SealedQuery, asked: Mips) -> Released[Any]:
+    """What a search releases of a private vector."""
     private = query_in(query)
     plan = asked.plan(candidates_of(candidates), private)
     return plan.run(private, budget=asked.budget, seed=asked.seed)
@@ -56,5 +61,10 @@ def boost(examples: SealedExamples, asked: Boost) -> Released[Ensemble]:
     ``value.vote(predictions)`` classifies other examples. ``method`` is that of ``mips``, with
     slack in nats for each round.
     """
+    return boosted(examples, asked)
+
+
+def boosted(examples: SealedExamples, asked: Boost) -> Released[Ensemble]:
+    """What rounds of boosting release of private examples."""
     private = examples_in(examples)
     return asked.plan(private).run(private, budget=asked.budget, seed=asked.seed)

@@ -13,7 +13,7 @@ from winnow.core.utility import Utility
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.read.baskets import SealedBaskets
-from winnow.topk.mechanisms.ranked import items_moved
+from winnow.select.mechanisms.ranked_lists import items_moved
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,8 +30,8 @@ from winnow.privacy import Guarantee, Promise, guarantee_of
 from winnow.privacy.rounding import stated_at_least
 from winnow.read.baskets import SealedBaskets
 from winnow.read.kept import KeptBaskets, Snapshot, changed
-from winnow.select.ranked import Found, RankedSelection
-from winnow.topk.mechanisms.noisy_counts import promise_with_counts
+from winnow.select.mechanisms.noisy_counts import promise_with_counts
+from winnow.select.mechanisms.ranked import Found, RankedSelection
 
 LARGEST_JOINED = 2
 """Of baskets that nothing bounds, in an engine."""

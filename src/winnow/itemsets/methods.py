@@ -18,11 +18,11 @@ from winnow.select.methods import (
     NoisyMax,
     PermuteAndFlip,
 )
-from winnow.topk.methods import Canonical, CanonicalAdaptive, Joint, LimitedDomain
+from winnow.select.top_k_methods import Canonical, CanonicalAdaptive, Joint, LimitedDomain
 
 if TYPE_CHECKING:
     from winnow.itemsets.table import WantedItemsets
-    from winnow.select.ranked import RankedSelection
+    from winnow.select.mechanisms.ranked import RankedSelection
 
 
 @dataclass(frozen=True)

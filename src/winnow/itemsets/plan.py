@@ -10,16 +10,12 @@ from typing import Any
 from winnow.core.checks import exact
 from winnow.core.notebook import Card, InNotebook, text_card
 from winnow.core.options import takes
-from winnow.core.padding import Padding
 from winnow.core.plan import Plan
-from winnow.core.released import Released
-from winnow.foreign import guarded
 from winnow.itemsets.about import AboutBaskets, about_baskets, check_sealed
 from winnow.itemsets.crossing import FrequentItemsets
 from winnow.itemsets.mechanisms.chosen import WeightedOrCanonical, WeightedOrSelected
 from winnow.itemsets.request import Itemsets
 from winnow.itemsets.table import WantedItemsets, choose, found_from
-from winnow.privacy import Budget
 from winnow.privacy.sizing import rounds_accountant
 from winnow.read.baskets import SealedBaskets
 
@@ -76,18 +72,11 @@ class ItemsetPlan(Plan[SealedBaskets, Any], InNotebook):
         rows = (ItemsetRow(word, support) for word, (_, support) in found.items())
         return tuple(sorted(rows, key=lambda row: row.support))
 
-    @guarded
-    def run(
-        self,
-        data: SealedBaskets,
-        *,
-        budget: Budget | None = None,
-        seed: int | None = None,
-        padding: Padding | None = None,
-    ) -> Released[Any]:
-        """Charge the budget, mine the baskets, and release the itemsets."""
+    def ready(self, data: Any) -> SealedBaskets:
+        """The baskets; what is not sealed is refused."""
         check_sealed(data)
-        return super().run(data, budget=budget, seed=seed, padding=padding)
+        baskets: SealedBaskets = data
+        return baskets
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data, ready for JSON."""

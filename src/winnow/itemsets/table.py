@@ -27,10 +27,14 @@ from winnow.itemsets.mechanisms.chosen import WeightedOrCanonical, WeightedOrSel
 from winnow.itemsets.mechanisms.weighted import WeightedCounts
 from winnow.itemsets.methods import METHODS, ItemsetMethod
 from winnow.mechanisms import ITEMSETS, row_named, words
-from winnow.select.ranked import RankedNoisyMax, RankedSelection, Repeated
-from winnow.topk.classes import RankedOptions, built, options_for
-from winnow.topk.mechanisms.ranked import LARGEST_UNIVERSE, RankedCanonical, RankedLimitedDomain
-from winnow.topk.mechanisms.ranked_adaptive import SPARE, RankedCanonicalAdaptive, needed_counts
+from winnow.select.mechanisms.ranked import RankedNoisyMax, RankedSelection, Repeated
+from winnow.select.mechanisms.ranked_adaptive import SPARE, RankedCanonicalAdaptive, needed_counts
+from winnow.select.mechanisms.ranked_lists import (
+    LARGEST_UNIVERSE,
+    RankedCanonical,
+    RankedLimitedDomain,
+)
+from winnow.select.of_classes import RankedOptions, built, options_for
 
 FALL = 1 / 3
 """How fast supports fall with the rank, as an exponent."""

@@ -38,7 +38,7 @@ from winnow.core.relation import Relation
 from winnow.core.utility import Utility
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
-from winnow.select.margin_search import THRESHOLDS, stopping_margin
+from winnow.select.mechanisms.margin_search import THRESHOLDS, stopping_margin
 
 
 @dataclass(frozen=True)

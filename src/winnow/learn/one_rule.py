@@ -22,9 +22,9 @@ from winnow.learn.settings import SIZES, balanced_rule
 from winnow.learn.weights import is_balanced
 from winnow.privacy import guarantee_of
 from winnow.read.scores import SealedScores
-from winnow.select.crossing import Selection
+from winnow.select.crossing.selection import Selection
+from winnow.select.mechanisms.noisy_counts import WithCounts
 from winnow.select.table import selection_named
-from winnow.topk.mechanisms.noisy_counts import WithCounts
 
 _DEFAULT = "permute-and-flip"
 

@@ -9,11 +9,9 @@ from typing import Any
 from winnow.core.key import Key
 from winnow.core.notebook import Card, InNotebook, text_card
 from winnow.core.options import AUTO, takes
-from winnow.core.padding import Padding
 from winnow.core.plan import Plan
-from winnow.core.released import Released
 from winnow.errors import ParameterError
-from winnow.foreign import guarded, shown
+from winnow.foreign import shown
 from winnow.learn.about import AboutRows
 from winnow.learn.additive import AdditivePredictor, variants_of
 from winnow.learn.boosted import BoostedPredictor
@@ -28,7 +26,6 @@ from winnow.learn.rules import RuleClass
 from winnow.learn.settings import Given, because, longest_rules, sized_model, sized_rules
 from winnow.learn.weights import is_balanced, weighed
 from winnow.learn.words import ADDITIVE, BOOSTED, CONJUNCTIONS
-from winnow.privacy import Budget
 from winnow.privacy.sizing import rounds_accountant
 
 
@@ -51,23 +48,16 @@ class LearnPlan(Plan[Any, Predictor], InNotebook):
     error: float | None = None
     """By how much the error rate exceeds the best of the class at most, where that is promised."""
 
-    @guarded
-    def run(
-        self,
-        data: Labelled,
-        *,
-        budget: Budget | None = None,
-        seed: int | None = None,
-        padding: Padding | None = None,
-    ) -> Released[Predictor]:
-        """Charge the budget, learn from labelled rows, and release the classifier."""
+    def ready(self, data: Any) -> Labelled:
+        """The rows as the draw takes them; those of another plan are refused."""
         if not isinstance(data, Labelled):
             raise ParameterError(
                 f"a {type(data).__name__} is not labelled; give wn.labelled(X, y) or "
                 "wn.labelled(table, 'column')"
             )
         self.about.check(data.about)
-        return super().run(self.read(data), budget=budget, seed=seed, padding=padding)
+        rows: Labelled = self.read(data)
+        return rows
 
     def near(self, number: int) -> LearnPlan:
         """With what large-margin promises if only so many hypotheses lie near the best."""

@@ -179,7 +179,7 @@ def lp(
         if out is not None:
             save(out, released.to_dict(), _rows(released))
         if plot is not None:
-            from winnow.plots.bars import draw_solution
+            from winnow.show.plots.bars import draw_solution
 
             title = f"Private solution of {file.name}"
             write_whole(

@@ -13,7 +13,6 @@ from winnow.core.key import Key
 from winnow.core.notebook import Listed
 from winnow.core.options import takes
 from winnow.core.plan import Plan
-from winnow.core.sealed import PublicFact
 from winnow.core.utility import Utility
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded, shown
@@ -22,7 +21,7 @@ from winnow.inner_product.index.building import check_index
 from winnow.inner_product.rounds import IndexedRounds, RepeatedSelection
 from winnow.inner_product.vectors import checked_vectors, query_of
 from winnow.lp.calibration import LpBudget, LpExpected, expect_lp
-from winnow.lp.crossing.rows import as_upper_rows, checked_matrix, seal_offset_vectors
+from winnow.lp.crossing.rows import as_upper_rows, check_sides, checked_matrix, seal_offset_vectors
 from winnow.lp.kernels.lazy_columns import MOST_COLUMNS
 from winnow.lp.mechanisms.constraint import ConstraintPrivateLp
 from winnow.lp.mechanisms.scalar import ScalarPrivateLp
@@ -39,7 +38,7 @@ _MOST_INDEXED = 1 << 27
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LpPlan(Plan[LpProblem, LpSolution], Listed):
+class LpPlan(Listed, Plan[LpProblem, LpSolution]):
     """What will be run, what it costs, and what it promises. All of it is public."""
 
     expected: LpExpected = field(repr=False)
@@ -135,8 +134,7 @@ def _with_index(asked: Lp, method: ScalarSides, about: LpProblem, index: str) ->
 
     def check(private: LpProblem) -> None:
         about.check_like(program_in(private), rows=True)
-        sides = private.offsets(utility).values
-        sides.publish(PublicFact.REFUSED_DATA, lambda b: checked_vectors(b[:, None]) is None)
+        check_sides(private.offsets(utility))
 
     def solved(private: LpProblem, key: Key) -> LpSolution:
         vectors = seal_offset_vectors(dense, private.offsets(utility), index)

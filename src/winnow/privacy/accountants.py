@@ -29,6 +29,7 @@ from winnow.privacy.events import (
     describe,
     refuse_unknown,
 )
+from winnow.privacy.rho import bounded_range_rho, randomized_response_rho
 from winnow.privacy.rounding import (
     SLACK,
     at_least,
@@ -202,8 +203,7 @@ def zcdp_cost(event: Event) -> ZcdpCost:
 
     - PureDP: ``randomized_response_rho``. DiscreteLaplace is PureDP with epsilon = x =
       1/noise_multiplier; at sensitivity 1 its losses are +x and -x, so nothing is lost.
-    - BoundedRange: epsilon^2/8 [Cesar-Rogers 2021]; above epsilon = 8 the rho
-      of pure privacy is smaller and holds too.
+    - BoundedRange: ``bounded_range_rho``, a little below epsilon^2/8 [Cesar-Rogers 2021].
     - Gaussian: 1/(2 noise_multiplier^2), for integers with discrete noise as for reals
       with continuous noise [Canonne-Kamath-Steinke 2020]. DiscreteGaussian: squared_ratio/2,
       for every variance: rhos add up over the integers.
@@ -220,8 +220,7 @@ def zcdp_cost(event: Event) -> ZcdpCost:
         case PureDP(epsilon):
             return ZcdpCost(randomized_response_rho(exact("epsilon", epsilon)), ZERO)
         case BoundedRange(epsilon):
-            size = exact("epsilon", epsilon)
-            return ZcdpCost(min(rounded_up(size**2 / 8), randomized_response_rho(size)), ZERO)
+            return ZcdpCost(bounded_range_rho(exact("epsilon", epsilon)), ZERO)
         case DiscreteLaplace(multiplier):
             x = 1 / exact("noise_multiplier", multiplier)
             return ZcdpCost(randomized_response_rho(x), ZERO)
@@ -298,30 +297,6 @@ def _epsilon_of_parts(event: Event, delta: Fraction) -> Fraction | None:
             return epsilon_at(inner, delta)
         case _:
             return None
-
-
-def randomized_response_rho(epsilon: Fraction) -> Fraction:
-    """The rho of pure epsilon-DP: epsilon tanh(epsilon/2), rounded up; never above epsilon^2/2.
-
-    Proof. Every epsilon-DP pair is a post-processing of randomized response, whose loss
-    is +epsilon or -epsilon [Kairouz-Oh-Viswanath 2015], so its Renyi divergence D_a is
-    largest there:
-
-        exp((a-1) D_a) = (e^(a eps) + e^((1-a) eps))/(1 + e^eps)
-                       = cosh((a - 1/2) eps)/cosh(eps/2).
-
-    f(v) = log cosh(eps sqrt(v)) has slope eps tanh(eps sqrt(v))/(2 sqrt(v)), which
-    decreases, so f is concave and lies below its tangent at v = 1/4, of slope
-    eps tanh(eps/2). At v = (a - 1/2)^2, where v - 1/4 = a (a-1):
-
-        (a-1) D_a = f(v) - f(1/4) <= a (a-1) eps tanh(eps/2).
-
-    It is the best possible: as a -> 1 both sides become the Kullback-Leibler divergence.
-    """
-    half = epsilon / 2
-    # tanh is 1 in float64 long before 40, and tanh(x) <= x absorbs the slack for small x.
-    tanh = Fraction(math.tanh(min(at_least(half), 40.0))) * (1 + SLACK)
-    return rounded_up(epsilon * min(tanh, half, Fraction(1)))
 
 
 def as_substitution(event: Event) -> Event:

@@ -59,7 +59,6 @@ from winnow.privacy.accountants import (
     ZcdpCost,
     epsilon_at,
     pure_cost,
-    randomized_response_rho,
     zcdp_cost,
     zcdp_delta,
     zcdp_epsilon,
@@ -68,6 +67,7 @@ from winnow.privacy.accountants import (
 from winnow.privacy.events import Event, check_event, describe
 from winnow.privacy.guarantee import ACCOUNTANTS, Guarantee
 from winnow.privacy.refusals import refusal, scaled
+from winnow.privacy.rho import randomized_response_rho
 from winnow.privacy.rounding import at_most, stated_at_least
 
 BUDGET_ACCOUNTANTS = ("combined", *ACCOUNTANTS)

@@ -203,8 +203,9 @@ class AnyOf:
 class Truncated:
     """An event that holds up to a lost mass delta.
 
-    For all neighbours with output laws P and Q there are measures P~ <= P and Q~ <= Q of
-    mass at least 1 - delta that satisfy what the inner event says of P and Q.
+    For all neighbours with output laws P and Q there are laws P* and Q* that satisfy the inner
+    event, and a function 0 <= f <= 1 of the output, such that f P* <= P and f Q* <= Q have mass at
+    least 1 - delta each.
     """
 
     event: Event

@@ -17,41 +17,19 @@ errata; the others are named by authors and year.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import lru_cache
 
 from winnow.core.checks import Real, count, exact, positive, probability
 from winnow.core.relation import Relation
 from winnow.errors import GuaranteeError, ParameterError
+from winnow.privacy.charges import Charge, charged_event, laplace_event
 from winnow.privacy.events import (
-    ApproxDP,
-    BoundedRange,
     CappedRounds,
     DiscreteGaussian,
-    DiscreteLaplace,
     Event,
-    Gaussian,
-    PureDP,
-    Repeat,
     Truncated,
     describe,
 )
-
-
-class Charge(StrEnum):
-    """What a row charges, in words; ``_event`` is the same in code."""
-
-    PURE = "PureDP(epsilon)"
-    RANGE = "BoundedRange(epsilon)"
-    PEELED_RANGE = "kappa x BoundedRange(epsilon/kappa)"
-    PEELED_PURE = "kappa x PureDP(epsilon/kappa)"
-    APPROX = "ApproxDP(epsilon, delta)"
-    TRUNCATED_RANGE = "kappa x BoundedRange(epsilon/kappa), up to delta"
-    TRUNCATED_LAPLACE = "DiscreteLaplace(noise_multiplier), up to delta"
-    DISCRETE_LAPLACE = "DiscreteLaplace(noise_multiplier)"
-    GAUSSIAN = "Gaussian(noise_multiplier)"
-    JOINT_GAUSSIAN = "DiscreteGaussian(squared_ratio, least_variance)"
-    CAPPED = "CappedRounds(updates, epsilon, steps)"
 
 
 @dataclass(frozen=True)
@@ -272,6 +250,7 @@ def promise(
     least_variance: Real | None = None,
     updates: int | None = None,
     steps: int | None = None,
+    moved: int = 1,
 ) -> Promise:
     """The event that one run of a mechanism is charged, or an error when no theorem covers it.
 
@@ -280,18 +259,30 @@ def promise(
     ``noise_multiplier``, the noise scale over the sensitivity, or ``squared_ratio`` and
     ``least_variance`` where their noise has several variances; capped rounds take the
     ``epsilon`` of one round, ``updates`` and ``steps``.
+
+    ``moved`` is for discrete Laplace noise on integers of which neighbours move at most so many,
+    each by at most one ``moved``-th of the l1 sensitivity. Proof: for two fixed neighbours the
+    integers that stay have one law, and the others are independent, each an integer with discrete
+    Laplace noise that moves by at most 1/(moved noise_multiplier) of its scale. So the release is
+    no more than ``moved`` such measurements, one after the other. Its epsilon is the same,
+    1/noise_multiplier, and its rho about one ``moved``-th.
     """
     relation = Relation.parse(relation)
     row = _find(law, reduction, relation)
     if row.charge is Charge.JOINT_GAUSSIAN:
         if squared_ratio is None or least_variance is None:
             raise ParameterError("additive-joint needs squared_ratio and least_variance; give both")
-        if (epsilon, noise_multiplier, updates, steps) != (None,) * 4 or kappa != 1 or delta:
+        if (epsilon, noise_multiplier, updates, steps) != (None,) * 4 or (
+            (kappa, moved) != (1, 1) or delta
+        ):
             raise ParameterError("additive-joint takes squared_ratio and least_variance only")
         return _stated(row, DiscreteGaussian(squared_ratio, least_variance, relation))
     if squared_ratio is not None or least_variance is not None:
         raise ParameterError(f"{row.reduction} takes no squared_ratio and no least_variance")
     number = _number(row, epsilon, delta, kappa, noise_multiplier)
+    count(moved=moved)
+    if moved > 1 and row.charge not in (Charge.DISCRETE_LAPLACE, Charge.TRUNCATED_LAPLACE):
+        raise ParameterError(f"moved={moved} is for discrete Laplace noise on several integers")
     if row.charge is Charge.CAPPED:
         if updates is None or steps is None:
             raise ParameterError(
@@ -300,13 +291,19 @@ def promise(
         return _stated(row, CappedRounds(updates, number, steps, relation))
     if updates is not None or steps is not None:
         raise ParameterError(f"{row.reduction} takes no updates and no steps; leave them out")
-    return _promised(row, relation, number, delta, kappa)
+    return _promised(row, relation, number, delta, kappa, moved)
 
 
 @lru_cache(maxsize=256, typed=True)  # typed: 1 and 1.0 are written differently
-def _promised(row: Row, relation: Relation, number: Real, delta: Real, kappa: int) -> Promise:
+def _promised(
+    row: Row, relation: Relation, number: Real, delta: Real, kappa: int, moved: int
+) -> Promise:
     """Kept: every release of a loop asks for it twice."""
-    return _stated(row, _event(row.charge, relation, number, delta, kappa))
+    if row.charge in (Charge.DISCRETE_LAPLACE, Charge.TRUNCATED_LAPLACE):
+        noise = laplace_event(number, moved, relation)
+        up_to = row.charge is Charge.TRUNCATED_LAPLACE
+        return _stated(row, Truncated(noise, delta) if up_to else noise)
+    return _stated(row, charged_event(row.charge, relation, number, delta, kappa))
 
 
 def _stated(row: Row, event: Event) -> Promise:
@@ -356,33 +353,3 @@ def _number(
             f"kappa={kappa} is not used by {row.reduction}, which releases one answer; use top-set"
         )
     return number
-
-
-def _event(charge: Charge, relation: Relation, number: Real, delta: Real, kappa: int) -> Event:
-    match charge:
-        case Charge.PURE:
-            return PureDP(number, relation)
-        case Charge.RANGE:
-            return BoundedRange(number, relation)
-        case Charge.PEELED_RANGE:
-            if kappa == 1:
-                return BoundedRange(number, relation)
-            # Exact, so that kappa parts add up to epsilon again.
-            return Repeat(BoundedRange(exact("epsilon", number) / kappa, relation), kappa)
-        case Charge.PEELED_PURE:
-            if kappa == 1:
-                return PureDP(number, relation)
-            return Repeat(PureDP(exact("epsilon", number) / kappa, relation), kappa)
-        case Charge.APPROX:
-            return ApproxDP(number, delta, relation)
-        case Charge.TRUNCATED_RANGE:
-            peeled = _event(Charge.PEELED_RANGE, relation, number, 0, kappa)
-            return Truncated(peeled, delta)
-        case Charge.TRUNCATED_LAPLACE:
-            return Truncated(DiscreteLaplace(number, relation), delta)
-        case Charge.DISCRETE_LAPLACE:
-            return DiscreteLaplace(number, relation)
-        case Charge.GAUSSIAN:
-            return Gaussian(number, relation)
-        case Charge.CAPPED | Charge.JOINT_GAUSSIAN:
-            raise AssertionError(f"{charge} has other parameters")

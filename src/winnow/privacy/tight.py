@@ -22,6 +22,15 @@ F(x q/p) with F convex and falling from F(0) = 1, hence so again.
   [Dong-Durfee-Rogers 2020]. The sup over t stays. (A single t for all rounds is what a
   non-adaptive adversary can do; as a bound on adaptive ones it is wrong.)
 
+- *AnyOf*: which event runs depends on what was released before, so the sup of the recursion
+  runs over the laws of all of them: D_j is the largest of theirs, point by point. A largest of
+  convex functions that fall from 1 is one again.
+- *Truncated*: P >= P~ = f P* and Q >= Q~ = f Q*, with laws P*, Q* of the inner event, 0 <= f <= 1
+  a function of the output, and P~ of mass 1 - delta or more. p F(x q/p) is convex and homogeneous
+  in (p, q), so it is subadditive; and it is at most p F(0) = p. So
+
+      E_P[F(x q/p)] <= E_P*[f F(x q*/p*)] + (1 - mass of P~) <= E_P*[F(x q*/p*)] + delta.
+
 The family of each step is closed under exchanging P and Q, so one D serves both.
 
 *On a grid* a_k = a_0 + k h only upper bounds on D at the nodes are kept. Why every rounding
@@ -51,14 +60,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import assert_never
 
 import numpy as np
-from numpy.typing import NDArray
 
 from winnow.core.checks import Real, exact, nonnegative, probability
 from winnow.errors import GuaranteeError
@@ -84,76 +91,7 @@ from winnow.privacy.events import (
 )
 from winnow.privacy.loss_laws import LossLaw, gaussian_losses, randomized_response_losses
 from winnow.privacy.rounding import SLACK, at_least, at_most
-
-Floats = NDArray[np.float64]
-Step = Callable[[Floats], Floats]
-
-_STEP_SLACK = float(SLACK)
-
-
-def measurement_step(law: LossLaw, h: float) -> Step:
-    """The convolution with the law of the loss, directly (4)."""
-    first, masses = law.first, law.masses
-    if first > 0:
-        first, masses = 0, np.concatenate([np.zeros(first), masses])
-    last = first + len(masses) - 1
-    if last < 0:
-        last, masses = 0, np.concatenate([masses, np.zeros(-last)])
-    slack = 1 + len(masses) * 2.0**-52 + _STEP_SLACK
-
-    def step(bound: Floats) -> Floats:
-        padded = _padded(bound, last, -first, h)
-        return (np.convolve(padded, masses, mode="valid") + law.infinite) * slack
-
-    return step
-
-
-def bounded_range_step(cells: int, h: float) -> Step:
-    """The sup over t of the two-point laws with losses t and t - cells h (3)."""
-    whole = -math.expm1(-cells * h)
-    shares = [-math.expm1((i - cells) * h) / whole for i in range(cells)] + [0.0]
-    square = math.expm1(-h) ** 2 * math.exp(3 * h) / (4 * whole)
-    bumps = [math.exp((i - cells) * h) * square * (1 + 8 * _STEP_SLACK) for i in range(cells)]
-    slope = math.expm1(h)
-
-    def step(bound: Floats) -> Floats:
-        size = len(bound)
-        padded = _padded(bound, cells + 1, cells + 1, h)  # node k is at k + cells + 1
-        falls = padded[:-1] - padded[1:]
-        error = (padded[:-1] + padded[1:]) * _STEP_SLACK
-        # Where the chord over a cell meets x = 0, from above and from below.
-        above = padded[:-1] + (falls + error) / slope
-        under = padded[:-1] + (falls - error) / slope
-        bends = np.maximum(above[:-cells] - under[cells:], 0.0)
-        lower, gain = padded[cells:], padded[:-cells] - padded[cells:]
-        best = np.zeros(size)
-        at_next, at_this, bump = np.empty(size), np.empty(size), np.empty(size)
-
-        def at_node(i: int, out: Floats) -> None:  # t = i h
-            start = cells + 1 - i
-            np.multiply(gain[start : start + size], shares[i], out=out)
-            np.add(out, lower[start : start + size], out=out)
-
-        at_node(0, at_this)
-        for i in range(cells):
-            at_node(i + 1, at_next)
-            start = cells - i
-            np.multiply(bends[start : start + size], bumps[i], out=bump)
-            np.maximum(at_this, at_next, out=at_this)
-            np.add(bump, at_this, out=bump)
-            np.maximum(best, bump, out=best)
-            at_this, at_next = at_next, at_this
-        return best * (1 + 2 * _STEP_SLACK)
-
-    return step
-
-
-def _padded(bound: Floats, left: int, right: int, h: float) -> Floats:
-    """Bounds at more nodes: under the chord to D = 1 at x = 0, and under the last value (1)."""
-    beyond = -np.expm1(-h * np.arange(left, 0, -1)) * (1 + _STEP_SLACK)
-    before = bound[0] + (1 - bound[0]) * beyond
-    return np.concatenate([before, bound, np.full(right, bound[-1])])
-
+from winnow.privacy.tight_steps import Floats, Step, bounded_range_step, measurement_step
 
 Single = PureDP | BoundedRange | DiscreteLaplace | Gaussian | DiscreteGaussian | ApproxDP
 
@@ -194,6 +132,14 @@ def tight_epsilon(event: Event, delta: Real, *, work: float = MOST_WORK) -> floa
 
 @lru_cache(maxsize=64)
 def _tight_delta(event: Event, epsilon: Fraction, work: float) -> float:
+    match event:
+        case AnyOf(events):  # nothing came before it: the dearest
+            return max(_tight_delta(part, epsilon, work) for part in events)
+        case Truncated(inner, lost):
+            whole = (_tight_delta(inner, epsilon, work) + at_least(exact("delta", lost))) * (
+                1 + _SLACK
+            )
+            return min(1.0, whole)
     normals = _normals(event)
     if normals is not None:
         return normal_delta(normals, epsilon)
@@ -204,6 +150,11 @@ def _tight_delta(event: Event, epsilon: Fraction, work: float) -> float:
 
 @lru_cache(maxsize=64)
 def _tight_epsilon(event: Event, delta: Fraction, work: float) -> float:
+    match event:
+        case AnyOf(events):
+            return max(_tight_epsilon(part, delta, work) for part in events)
+        case Truncated(inner, lost) if exact("delta", lost) < delta:
+            return _tight_epsilon(inner, delta - exact("delta", lost), work)
     normals = _normals(event)
     if normals is not None:
         return normal_epsilon(normals, delta)
@@ -251,43 +202,44 @@ def _run(event: Event, grid: _Grid) -> Floats:
     # The node may be this much lower than its float64 says.
     nodes = grid.anchor + offsets - 4 * _SLACK * (abs(grid.anchor) + np.abs(offsets))
     bound: Floats = -np.expm1(np.minimum(nodes, 0.0)) * (1 + _SLACK)
-    for single in _backwards(event):
-        step = steps.get(single)
-        if step is None:
-            step = steps[single] = _step(single, grid.h)
-        bound = np.minimum(step(bound), 1.0)
-    return bound
 
+    def before(event: Event, after: Floats) -> Floats:
+        """Bounds on D of an event and all that follows it, from bounds on what follows."""
+        match event:
+            case Repeat(inner, count):
+                for _ in range(count):
+                    after = before(inner, after)
+                return after
+            case Compose(events):
+                for part in reversed(events):
+                    after = before(part, after)
+                return after
+            case AnyOf(events):
+                choices: Floats = np.max([before(part, after) for part in events], axis=0)
+                return choices
+            case Truncated(inner, delta):
+                lost = at_least(exact("delta", delta))
+                return np.minimum((before(inner, after) + lost) * (1 + _SLACK), 1.0)
+            case CappedRounds():
+                each, first = _capped(event)
+                for _ in range(event.steps - 1):
+                    after = before(each, after)
+                return before(first, after)
+            case (
+                PureDP()
+                | BoundedRange()
+                | DiscreteLaplace()
+                | Gaussian()
+                | DiscreteGaussian()
+                | ApproxDP()
+            ):
+                if event not in steps:
+                    steps[event] = _step(event, grid.h)
+                return np.minimum(steps[event](after), 1.0)
+            case _:
+                refuse_unknown(event)
 
-def _backwards(event: Event) -> Iterator[Single]:
-    """The mechanisms of a plan, from the last to the first."""
-    match event:
-        case Repeat(inner, count):
-            for _ in range(count):
-                yield from _backwards(inner)
-        case Compose(events):
-            for part in reversed(events):
-                yield from _backwards(part)
-        case CappedRounds():
-            each, first = _capped(event)
-            for _ in range(event.steps - 1):
-                yield each
-            yield first
-        case Truncated() | AnyOf():
-            raise GuaranteeError(
-                f"the tight accountant has no theorem for {describe(event)}; use 'zcdp' or 'pure'"
-            )
-        case (
-            PureDP()
-            | BoundedRange()
-            | DiscreteLaplace()
-            | Gaussian()
-            | DiscreteGaussian()
-            | ApproxDP()
-        ):
-            yield event
-        case _:
-            refuse_unknown(event)
+    return before(event, bound)
 
 
 def _capped(event: CappedRounds) -> tuple[PureDP, ApproxDP]:
@@ -298,32 +250,43 @@ def _capped(event: CappedRounds) -> tuple[PureDP, ApproxDP]:
     return PureDP(event.epsilon, event.relation), ApproxDP(event.epsilon, lost, event.relation)
 
 
-def _inventory(event: Event, times: int, found: Counter[Single]) -> Counter[Single]:
-    """How often each mechanism occurs, without walking through the repetitions."""
+def _inventory(event: Event, times: int, counted: Counter[Single]) -> Counter[Single]:
+    """How often each mechanism is computed, without walking through the repetitions."""
     match event:
         case Repeat(inner, count):
-            return _inventory(inner, times * count, found)
-        case Compose(events):
+            _inventory(inner, times * count, counted)
+        case Compose(events) | AnyOf(events):
             for part in events:
-                _inventory(part, times, found)
+                _inventory(part, times, counted)
+        case Truncated(inner, _):
+            _inventory(inner, times, counted)
         case CappedRounds():
             each, first = _capped(event)
-            found[each] += times * event.steps
-            found[first] += times
-        case _:
-            for single in _backwards(event):
-                found[single] += times
-    return found
+            counted[each] += times * event.steps
+            counted[first] += times
+        case single:
+            counted[single] += times
+    return counted
 
 
 def _normals(event: Event) -> Fraction | None:
     """mu^2 of a plan that is nothing but Gaussian noise."""
-    total = Fraction(0)
-    for single, times in _inventory(event, 1, Counter()).items():
-        if not isinstance(single, Gaussian | DiscreteGaussian):
+    match event:
+        case Gaussian() | DiscreteGaussian():
+            return _mu_squared(event)
+        case Repeat(inner, count):
+            one = _normals(inner)
+            return None if one is None else count * one
+        case Compose(events):
+            total = Fraction(0)
+            for part in events:
+                one = _normals(part)
+                if one is None:
+                    return None
+                total += one
+            return total
+        case _:
             return None
-        total += times * _mu_squared(single)
-    return total
 
 
 def _mu_squared(single: Gaussian | DiscreteGaussian) -> Fraction:

@@ -13,9 +13,8 @@ from winnow.errors import ParameterError
 from winnow.foreign import shown
 
 if TYPE_CHECKING:
-    from winnow.release.plan import ReleasePlan
+    from winnow.release.drawn import MethodPlan, Progress
     from winnow.release.prediction import Prediction
-    from winnow.release.request import Release
     from winnow.release.terms import ReleaseTerms
 
 Groups = Sequence[Sequence[str]]
@@ -55,7 +54,7 @@ class ReleaseMethod(Method, ABC):
     """How a workload is answered. One of your own plans a release from public facts."""
 
     @abstractmethod
-    def plan(self, asked: Release, terms: ReleaseTerms) -> ReleasePlan:
+    def plan(self, terms: ReleaseTerms, progress: Progress = None) -> MethodPlan:
         """All that is fixed before the rows are looked at."""
 
     @property
@@ -69,22 +68,49 @@ class ReleaseMethod(Method, ABC):
 
         return unknown(self.word(), "nothing is known of its errors beforehand")
 
+    def compared(self, terms: ReleaseTerms) -> Prediction | str:
+        """What the choice among methods goes by; or why it cannot run."""
+        return self.predicted(terms)
+
 
 class MeasuredOnce(ReleaseMethod):
     """One measurement of numbers that are fixed beforehand, then a fit."""
 
-    def plan(self, asked: Release, terms: ReleaseTerms) -> ReleasePlan:
+    def plan(self, terms: ReleaseTerms, progress: Progress = None) -> MethodPlan:
         """One event of noise on whole numbers, then a fit."""
-        from winnow.release.planned import measured
-        from winnow.release.settings import choose
+        from winnow.release.answered import answered_plan
 
-        return measured(self, asked, choose(terms, self.word()))
+        return answered_plan(self.word(), terms)
 
     def predicted(self, terms: ReleaseTerms) -> Prediction:
         """By exact formulas, as far as noise goes."""
-        from winnow.release.settings import choose
+        from winnow.release.answered import answered_errors
 
-        return choose(terms, self.word()).taken
+        return answered_errors(self.word(), terms).capped(terms.total)
+
+    def compared(self, terms: ReleaseTerms) -> Prediction | str:
+        """By exact formulas, where they take little time."""
+        from winnow.release.answered import compared_errors
+
+        return compared_errors(self.word(), terms)
+
+
+class InRounds(ReleaseMethod):
+    """Rounds, or a model, whose errors depend on the data: predicted for its defaults."""
+
+    def predicted(self, terms: ReleaseTerms) -> Prediction:
+        """By what is promised, or by what was seen on generated tables."""
+        from winnow.release.prediction import unknown
+
+        promised = getattr(self, "alpha", None) is not None and terms.total is not None
+        if self.told and not promised:
+            return unknown(
+                self.word(), "nothing is known of the errors of these options beforehand"
+            )
+        made = self.compared(terms)
+        if isinstance(made, str):
+            return unknown(self.word(), made)
+        return made if promised else made.capped(terms.total)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +129,7 @@ class Explicit(MeasuredOnce):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Adaptive(ReleaseMethod):
+class Adaptive(InRounds):
     """Rounds that measure a badly answered table whole: for many tables and few people."""
 
     rounds: Annotated[int | None, _ROUNDS] = None
@@ -116,21 +142,21 @@ class Adaptive(ReleaseMethod):
         super().__post_init__()
         object.__setattr__(self, "groups", groups_in(self.groups))
 
-    def plan(self, asked: Release, terms: ReleaseTerms) -> ReleasePlan:
+    def plan(self, terms: ReleaseTerms, progress: Progress = None) -> MethodPlan:
         """Rounds of selection and measurement over whole tables."""
-        from winnow.release.planned import adaptive
+        from winnow.release.rounds.adaptive import adaptive_plan
 
-        return adaptive(self, asked, terms)
+        return adaptive_plan(self, terms, progress)
 
-    def predicted(self, terms: ReleaseTerms) -> Prediction:
+    def compared(self, terms: ReleaseTerms) -> Prediction | str:
         """By a rule of thumb."""
-        from winnow.release.planned import rounds_errors
+        from winnow.release.rounds.adaptive import predict_adaptive
 
-        return rounds_errors(self, terms)
+        return predict_adaptive(self, terms)
 
 
 @dataclass(frozen=True, kw_only=True)
-class MWEM(ReleaseMethod):
+class MWEM(InRounds):
     """Rounds that select a badly answered query and measure it: for very many queries."""
 
     rounds: Annotated[int | Sequence[int] | None, _ROUNDS] = None
@@ -241,21 +267,21 @@ class MWEM(ReleaseMethod):
                 "leave out update, rounds, step, groups and universe"
             )
 
-    def plan(self, asked: Release, terms: ReleaseTerms) -> ReleasePlan:
+    def plan(self, terms: ReleaseTerms, progress: Progress = None) -> MethodPlan:
         """Rounds of selection and measurement over single queries."""
-        from winnow.release.planned import mwem
+        from winnow.release.rounds.mwem_plan import mwem_plan
 
-        return mwem(self, asked, terms)
+        return mwem_plan(self, terms, progress)
 
-    def predicted(self, terms: ReleaseTerms) -> Prediction:
+    def compared(self, terms: ReleaseTerms) -> Prediction | str:
         """By a rule of thumb, or by what is promised."""
-        from winnow.release.planned import rounds_errors
+        from winnow.release.rounds.mwem_plan import predict_mwem
 
-        return rounds_errors(self, terms)
+        return predict_mwem(self, terms)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Graphical(ReleaseMethod):
+class Graphical(InRounds):
     """A graphical model of all columns: for tables with too many cells for a weight on each."""
 
     rounds: Annotated[int | None, _ROUNDS] = None
@@ -281,17 +307,17 @@ class Graphical(ReleaseMethod):
         ),
     ] = None
 
-    def plan(self, asked: Release, terms: ReleaseTerms) -> ReleasePlan:
+    def plan(self, terms: ReleaseTerms, progress: Progress = None) -> MethodPlan:
         """All tables at once, each column alone, or rounds, as public numbers decide."""
-        from winnow.release.planned import graphical
+        from winnow.release.graphical.model_plan import model_plan
 
-        return graphical(self, asked, terms)
+        return model_plan(self, terms, progress)
 
-    def predicted(self, terms: ReleaseTerms) -> Prediction:
+    def compared(self, terms: ReleaseTerms) -> Prediction | str:
         """By a rule of thumb."""
-        from winnow.release.planned import rounds_errors
+        from winnow.release.graphical.predicted import predict_graphical
 
-        return rounds_errors(self, terms)
+        return predict_graphical(self, terms)
 
 
 METHODS = (Tables, Toeplitz, Explicit, Adaptive, MWEM, Graphical)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
 from winnow.core.checks import rows_to_release
 from winnow.core.notebook import Card, InNotebook, lines_card, ruled
-from winnow.core.options import AUTO, chooser, takes
+from winnow.core.options import AUTO, takes
 from winnow.core.padding import Padding
-from winnow.core.plan import Plan
 from winnow.core.released import Released
 from winnow.core.schema import cells_text
 from winnow.core.workloads.workload import bound_workload
@@ -22,12 +21,12 @@ from winnow.privacy import Budget
 from winnow.privacy.sizing import sizing_accountant
 from winnow.read.about import AboutTable, about_table
 from winnow.read.crossing import SealedTable, sealed_table
+from winnow.release.choice import Compared, choose, compare
+from winnow.release.drawn import MethodPlan
 from winnow.release.graphical.expected import WideExpected
 from winnow.release.methods import ReleaseMethod
 from winnow.release.prediction import Prediction
 from winnow.release.request import PlannedRelease, Release
-from winnow.release.rounds.settings import ReleaseSettings
-from winnow.release.settings import Compared, choose, compare
 from winnow.release.synthetic import SyntheticDistribution
 from winnow.release.terms import ReleaseTerms
 
@@ -45,7 +44,7 @@ _TINY = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ReleasePlan(Plan[SealedTable, SyntheticDistribution], InNotebook):
+class ReleasePlan(MethodPlan, InNotebook):
     """What ``winnow.release`` charges, draws and promises, before rows are looked at."""
 
     asked: Release = field(repr=False)
@@ -53,10 +52,6 @@ class ReleasePlan(Plan[SealedTable, SyntheticDistribution], InNotebook):
     """The public numbers of the release: its workload, its budget, and those of the table."""
     method: ReleaseMethod
     """How the workload is answered."""
-    why: str = field(repr=False)
-    """Why this method was taken, or what it does."""
-    expected: ReleaseSettings | WideExpected | None = field(default=None, repr=False)
-    """Of rounds and of a graphical model: what is measured, and with which noise."""
 
     @property
     def epsilon(self) -> float:
@@ -75,7 +70,7 @@ class ReleasePlan(Plan[SealedTable, SyntheticDistribution], InNotebook):
 
     @cached_property
     def _all(self) -> Compared:
-        return compare(self.terms, self.method.word())
+        return compare(self.terms)
 
     @property
     def compared(self) -> tuple[Prediction, ...]:
@@ -106,9 +101,13 @@ class ReleasePlan(Plan[SealedTable, SyntheticDistribution], InNotebook):
     ) -> Released[SyntheticDistribution]:
         """Charge the budget, measure, fit, and release the distribution with its answers."""
         held = padding or self.asked.running.padding()
+        return super().run(data, budget=budget, seed=seed, padding=held)
+
+    def ready(self, data: Any) -> SealedTable:
+        """The table; one that the plan was not made for is refused."""
         table = sealed_table(data)
         _about(self.terms).check(about_table(table))
-        return super().run(table, budget=budget, seed=seed, padding=held)
+        return table
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data, ready for JSON."""
@@ -208,30 +207,21 @@ def _predicted(method: ReleaseMethod | str, terms: ReleaseTerms) -> Prediction:
 def planned(asked: Release, about: AboutTable | SealedTable) -> ReleasePlan:
     """The plan of a request, by what is public of the table."""
     terms = terms_of(asked, about)
-    if isinstance(asked.method, ReleaseMethod):
-        return asked.method.plan(asked, terms)
-    if asked.method != AUTO:
+    method, chosen = asked.method, ""
+    if method == AUTO:
+        choice = choose(terms)
+        method, chosen = choice.method, choice.reason
+    if not isinstance(method, ReleaseMethod):
         raise ParameterError(
-            f"method={shown(asked.method)} answers no workload; give wn.Tables(), wn.MWEM() or "
+            f"method={shown(method)} answers no workload; give wn.Tables(), wn.MWEM() or "
             "another method, or a word"
         )
-    return _chosen(asked, terms)
-
-
-def _chosen(asked: Release, terms: ReleaseTerms) -> ReleasePlan:
-    """The plan of the method with the least predicted error."""
-    from winnow.release.methods import MeasuredOnce
-    from winnow.release.planned import measured
-
-    choice = choose(terms)
-    option = chooser(Release)
-    assert option is not None
-    method = option.option.by_word[choice.method]()  # type: ignore[union-attr]
-    assert isinstance(method, ReleaseMethod)
-    if isinstance(method, MeasuredOnce):
-        return measured(method, asked, choice)
-    plan = method.plan(asked, terms)
-    return replace(plan, why=choice.reason, reason=f"{choice.reason}; {plan.reason}")
+    plan = method.plan(terms, asked.running.progress)
+    fixed = {each.name: getattr(plan, each.name) for each in fields(plan)}
+    fixed["why"] = chosen or plan.why or plan.reason
+    if chosen and not plan.why:
+        fixed["reason"] = f"{chosen}; {plan.reason}"
+    return ReleasePlan(**fixed, asked=asked, terms=terms, method=method)
 
 
 def terms_of(asked: Release, about: AboutTable | SealedTable) -> ReleaseTerms:

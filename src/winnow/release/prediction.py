@@ -56,3 +56,16 @@ class Prediction:
         assert other.largest is not None and other.mean is not None
         slack = 1 + 1e-9
         return self.largest > slack * other.largest or self.mean > slack * other.mean
+
+
+def reason_for(taken: Prediction, plain: Prediction) -> str:
+    """Why a method is taken, for the receipt."""
+    if taken.largest is None or taken.mean is None:
+        return f"{taken.method}: {taken.note}"
+    against = "" if plain.largest is None or plain.mean is None else (
+        f", against {plain.largest:.3g} and {plain.mean:.3g} of {plain.method}"
+    )  # fmt: skip
+    return (
+        f"{taken.method}: predicted largest error {taken.largest:.3g} rows and mean "
+        f"{taken.mean:.3g} ({taken.kind}){against}"
+    )

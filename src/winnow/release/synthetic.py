@@ -170,7 +170,7 @@ class SyntheticDistribution(InNotebook, Framed):
         return "" if self.fit is None else self.fit.note
 
     def _picture(self) -> bytes:
-        from winnow.plots.release import draw_columns
+        from winnow.show.plots.release import draw_columns
 
         return draw_columns(self)
 

@@ -12,7 +12,7 @@ from winnow.errors import ParameterError
 
 if TYPE_CHECKING:
     from winnow.select.about import AboutScores
-    from winnow.select.crossing import Selection
+    from winnow.select.crossing.selection import Selection
 
 NoiseName = Literal["gumbel", "exponential", "laplace", "logistic", "half-logistic"]
 """The noise laws by name; a test holds them against those that there are."""
@@ -59,9 +59,9 @@ class PermuteAndFlip(SelectMethod):
 
     def mechanism(self, about: AboutScores, sizes: Sizes) -> Selection:
         """Exponential noise on every score."""
-        from winnow.select import mechanism
+        from winnow.select.mechanisms import lipschitz
 
-        return mechanism.PermuteAndFlip(sizes.epsilon, kappa=sizes.k)
+        return lipschitz.PermuteAndFlip(sizes.epsilon, kappa=sizes.k)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +70,7 @@ class Exponential(SelectMethod):
 
     def mechanism(self, about: AboutScores, sizes: Sizes) -> Selection:
         """Gumbel noise on every score."""
-        from winnow.select.mechanism import ExponentialMechanism
+        from winnow.select.mechanisms.lipschitz import ExponentialMechanism
 
         return ExponentialMechanism(sizes.epsilon, kappa=sizes.k)
 
@@ -81,7 +81,7 @@ class NoisyMax(SelectMethod):
 
     def mechanism(self, about: AboutScores, sizes: Sizes) -> Selection:
         """Laplace noise on every score."""
-        from winnow.select.mechanism import ReportNoisyMax
+        from winnow.select.mechanisms.lipschitz import ReportNoisyMax
 
         return ReportNoisyMax(sizes.epsilon, kappa=sizes.k)
 
@@ -102,7 +102,7 @@ class Lipschitz(SelectMethod):
     def mechanism(self, about: AboutScores, sizes: Sizes) -> Selection:
         """Noise of the law on every score."""
         from winnow.core.laws import Law
-        from winnow.select.mechanism import LipschitzMechanism
+        from winnow.select.mechanisms.lipschitz import LipschitzMechanism
 
         assert self.noise is not None
         return LipschitzMechanism(sizes.epsilon, Law.parse(self.noise), sizes.k)
@@ -121,7 +121,7 @@ class LargeMargin(SelectMethod):
 
     def mechanism(self, about: AboutScores, sizes: Sizes) -> Selection:
         """A search for the margin, and a choice among those above it."""
-        from winnow.select import large_margin
+        from winnow.select.mechanisms import large_margin
 
         if sizes.k != 1:
             raise ParameterError(f"k={sizes.k}: large-margin selects one candidate; leave out k")

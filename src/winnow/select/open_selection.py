@@ -17,7 +17,7 @@ from winnow.errors import DataError, GrantError
 from winnow.foreign import guarded
 from winnow.privacy import Guarantee
 from winnow.read.score_source import ScoreSource, answers
-from winnow.select.mechanism import LipschitzMechanism
+from winnow.select.mechanisms.lipschitz import LipschitzMechanism
 
 
 class OpenSelection:

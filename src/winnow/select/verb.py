@@ -1,4 +1,4 @@
-"""``winnow.select``: one candidate, or k at once, by noise on their scores."""
+"""``winnow.select``, ``winnow.top_k``, ``winnow.above``: candidates by noise on their scores."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from winnow.core.options import takes
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.run import open_run
+from winnow.core.tape import Randomness
 from winnow.core.unit import PERSON
 from winnow.core.utility import declared
 from winnow.errors import ParameterError
@@ -16,13 +17,13 @@ from winnow.foreign import guarded
 from winnow.privacy import Budget
 from winnow.read.counts import SealedCounts
 from winnow.read.scores import SealedScores
-from winnow.select.about import AboutScores, sealed_scores
-from winnow.select.crossing import SparseVectorStream, check_scale
-from winnow.select.mechanism import LipschitzMechanism
+from winnow.select.about import AboutScores, sealed_counts, sealed_scores
+from winnow.select.crossing.selection import SparseVectorStream, check_scale
+from winnow.select.mechanisms.lipschitz import LipschitzMechanism
+from winnow.select.mechanisms.sparse_vector import AboveAnswer, SparseVector
 from winnow.select.methods import PickMethod
 from winnow.select.open_selection import OpenSelection
-from winnow.select.request import Above, Select
-from winnow.select.sparse_vector import AboveAnswer, SparseVector
+from winnow.select.request import Above, Select, TopK
 
 
 @takes(Select)
@@ -58,6 +59,43 @@ def select(scores: Any, asked: Select) -> Released[Any]:
 def selected(scores: Any, asked: Select) -> Released[Any]:
     """What a selection releases of sealed scores."""
     return asked.plan(scores).run(scores, budget=asked.budget, seed=asked.seed)
+
+
+@takes(TopK)
+def top_k(counts: Any, asked: TopK) -> Released[list[Any]]:
+    """The k items with the (nearly) highest counts, privately.
+
+    ``counts`` is a dict, a list, an array, a data frame, what ``winnow.counts`` made of a table,
+    or ``winnow.classes`` of a universe that nobody can list. Plain numbers are counts of people:
+    one person raises each by at most 1 and lowers none, and is added or removed. Anything else is
+    said where counts are sealed: ``wn.seal_counts(counts, labels=, max_items=, sensitivity=)``,
+    or ``wn.seal_scores`` for scores that are no counts. ``epsilon`` is the total for the call.
+
+    ``method``: of a public list ``wn.Joint()`` (a list in order), ``wn.Canonical(gamma=, noise=)``
+    (a set), ``wn.Oneshot(noise=)`` (a set), ``wn.PeelPermuteAndFlip()``, ``wn.PeelGumbel()`` (needs
+    delta), ``wn.Gamma()``, ``wn.Laplace()`` (noise on every count, needs a bound on the items of a
+    person), ``wn.Gaussian()`` (needs delta, too), ``wn.OneshotApproximate()`` (small epsilon, needs
+    delta); where the labels were found in the data and are private, ``wn.LimitedDomain(reach=)`` or
+    ``wn.Stability()``, which need delta and may release fewer than k. A word ("joint") means its
+    defaults. "auto" chooses by epsilon, k, delta, ``ordered`` and the items per person, and the
+    receipt says why. One of your own derives from ``winnow.select.top_k_methods.TopKMethod``.
+
+    Of classes, joint, canonical, canonical-adaptive (as many as stand out, at most k) and
+    limited-domain take k at once, and the methods of ``winnow.select`` one after another.
+
+    ``ordered=True`` asks for a list in order, ``ordered=False`` says that a set is enough.
+    ``with_counts=True`` releases noisy counts of the winners too, as pairs: at no cost with
+    laplace, gaussian and stability, for half of epsilon with the others. ``with_cut`` (0.05, say)
+    is a share of epsilon for an estimate of what the bound of ``winnow.counts`` on a person left
+    out: ``released.cut`` says how many people had more items, and how many of theirs were not
+    counted.
+    """
+    return most_common(sealed_counts(counts), asked)
+
+
+def most_common(counts: Any, asked: TopK) -> Released[list[Any]]:
+    """What a top k releases of sealed counts."""
+    return asked.plan(counts).run(counts, budget=asked.budget, seed=asked.seed)
 
 
 @takes(Above)
@@ -104,9 +142,8 @@ def open_above(
     plan = asked.plan(AboutScores(utility=utility))
     mechanism = plan.mechanism
     assert isinstance(mechanism, SparseVector)
-    return SparseVectorStream(
-        mechanism, utility, plan.guarantee, *open_run(plan, PERSON, budget=budget, seed=seed)
-    )
+    paid = open_run(plan, PERSON, budget=budget, tape=Randomness(seed).tape())
+    return SparseVectorStream(mechanism, utility, plan.guarantee, *paid)
 
 
 @guarded
@@ -136,5 +173,5 @@ def open_selection(
     if not isinstance(chosen, LipschitzMechanism):
         raise ParameterError(f"{plan.name} needs all scores in one place; use permute-and-flip")
     check_scale(chosen.scale(utility))
-    paid = open_run(plan, PERSON, budget=budget, seed=seed)
+    paid = open_run(plan, PERSON, budget=budget, tape=Randomness(seed).tape())
     return OpenSelection(chosen, utility, plan.guarantee, *paid, single=k is None)

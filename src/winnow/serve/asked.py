@@ -8,8 +8,7 @@ from typing import Annotated
 from winnow.core.options import Option
 from winnow.release.request import PlannedRelease
 from winnow.release.tables.request import PlannedTabulate
-from winnow.select.request import WantedSelect
-from winnow.topk.request import PlannedTopK
+from winnow.select.request import PlannedTopK, WantedSelect
 
 COLUMN = Option("The column of a table; events have their items.", "COLUMN")
 ROWS = Option("A public number of rows, where theirs is private.", "N", least=1, most=10**9)

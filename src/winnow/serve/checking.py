@@ -15,6 +15,7 @@ from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
 from winnow.errors import DataError, WinnowError
 from winnow.privacy import Budget
+from winnow.privacy.cap import Amount, Cap
 from winnow.privacy.ledger import Ledger
 from winnow.privacy.ledger.addresses import store_at
 from winnow.privacy.ledger.keys import check_private
@@ -164,7 +165,8 @@ def _planned(declared: Declaration, asked: Questions, table: SealedTable) -> Ask
     """The plan of a session that fits the whole cap: what does not, never fits."""
     budget = Budget(declared.epsilon, declared.delta, declared.neighbours)
     plan = session_plan(table, asked, budget)
-    budget.charge(plan.event, unit=table.unit)
+    cap = Cap.declare(declared.epsilon, declared.delta, declared.neighbours)
+    cap.after(Amount(), plan.event, cap.cost(plan.event, Amount()))
     return plan
 
 

@@ -59,6 +59,18 @@ def _accounts(config: Config) -> Accounts:
     return Accounts(ServerStore.open(config.place(config.store), vault, create=True))
 
 
+def _open_log() -> None:
+    """What goes wrong from here on is written to the standard error, for the owner."""
+    import logging
+    import sys
+
+    logging.basicConfig(
+        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
+    )
+    logging.getLogger("winnow").setLevel(logging.WARNING)  # the audit log has every release,
+    logging.getLogger("winnow.serve").setLevel(logging.INFO)  # and this one no times of draws
+
+
 def _run(service: Service) -> None:
     """Serve until a signal comes."""
     import gc
@@ -70,11 +82,6 @@ def _run(service: Service) -> None:
 
     from winnow.serve.app import Server, http_server
 
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s"
-    )
-    logging.getLogger("winnow").setLevel(logging.WARNING)  # the audit log has every release,
-    logging.getLogger("winnow.serve").setLevel(logging.INFO)  # and this one no times of draws
     sys.setswitchinterval(0.0005)  # the ticker must not wait for others' computations
     threadpool_limits(1, "blas")  # nor for its core; small matrices are slower on several
     gc.collect()
@@ -106,6 +113,7 @@ def serve(config: ConfigOption = _CONFIG) -> None:
     service = Service(found)
     if not service.accounts.tokens():
         report("note: there is no token yet; make one with: winnow serve token new NAME")
+    _open_log()  # before anything is opened, or done again: what fails there is told, too
     service.start()
     typer.echo(f"serving at {found.origin}")
     _run(service)
@@ -125,6 +133,7 @@ def demo(
     with instead(ExtraMissing("starlette", "server", "winnow serve"), ImportError):
         from winnow.serve.demo import prepare
     made = prepare(folder, port=port)
+    _open_log()
     made.service.start()
     typer.echo(f"serving made-up data at {made.service.config.origin}\n")
     roles = {"olga": "owner", "ann": "analyst", "bob": "analyst"}

@@ -30,6 +30,8 @@ _ALONE = (
     "to_regclass('winnow_serve_meta')::oid::bigint::bit(32)::int)"
 )
 _TABLE = re.compile(r"{(\w+)}")
+_OURS = {"meta", "tokens", "requests", "audit"}
+"""Tables by which the file of a server is known."""
 
 
 @lru_cache(maxsize=256)
@@ -68,14 +70,30 @@ class SQLiteDatabase:
         self._kept = KeptConnection(self._connect, lambda _: True)
 
     def _connect(self) -> sqlite3.Connection:
-        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
-        os.chmod(self._path, 0o600)
+        if not self._path.exists():
+            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
         connection = sqlite3.connect(
             self._path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
         )
-        connection.execute("PRAGMA journal_mode=PERSIST").fetchone()
-        connection.execute("PRAGMA synchronous=FULL")
+        try:
+            self._refuse_foreign(connection)
+            os.chmod(self._path, 0o600)
+            connection.execute("PRAGMA journal_mode=PERSIST").fetchone()
+            connection.execute("PRAGMA synchronous=FULL")
+        except BaseException:
+            connection.close()
+            raise
         return connection
+
+    def _refuse_foreign(self, connection: sqlite3.Connection) -> None:
+        """Refuse a database of something else before anything of it is changed."""
+        rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        tables = {name for (name,) in rows}
+        if tables and not tables >= _OURS:
+            raise DataError(
+                f"the store {self._path} is a database of something else, and stays as it is; "
+                "name a file of its own"
+            )
 
     def read(self, work: Callable[[View], T]) -> T:
         """Look at what is there."""

@@ -13,6 +13,7 @@ from winnow.core.padding import SPARE
 from winnow.errors import ParameterError
 from winnow.privacy.budget import Budget
 from winnow.release.graphical.expected import WideExpected
+from winnow.select.plan.top_k.stated import MISS
 from winnow.select.plan.verb import SelectPlan
 from winnow.serve import bodies
 from winnow.serve.datasets import OpenDataset
@@ -24,7 +25,6 @@ from winnow.serve.orders import (
     release_of,
     tables_of,
 )
-from winnow.topk.plan.stated import MISS
 
 FLOOR = 1.0
 """No release appears earlier, in seconds: reading and writing take their time, too."""

@@ -24,6 +24,7 @@ from typing import Any
 
 import msgspec
 
+from winnow.core.run import charge
 from winnow.core.tape import WrittenKey
 from winnow.core.unit import Unit
 from winnow.errors import BudgetExceeded, DataError, LedgerError, ParameterError, WinnowError
@@ -119,7 +120,7 @@ class Jobs:
         self._step("before the charge")
         budget = self._budget(request, key)
         try:
-            budget.charge(event, unit=unit)
+            charge(event, budget, unit, at_once=True)
         except BudgetExceeded:  # somebody else was faster
             self._requests.forget(request.id)
             raise
@@ -242,10 +243,9 @@ class Jobs:
             check_size(opened, order, most)  # the limit may be another than when it was ordered
         key = WrittenKey(self._vault.unseal(request.tape, request.id))
         budget = self._budget(request, key)
-        released = orders.run(opened, order, budget, key)
-        margin = orders.margin_of(opened, order, budget, released.receipt.mechanism)
+        made = orders.run(opened, order, budget, key)
         seed = int.from_bytes(hashlib.blake2b(key.secret, person=b"winnow-sample").digest()[:8])
-        document = document_of(released, seed, margin)
+        document = document_of(made.released, seed, made.margin)
         document.check(most)
         return document
 

@@ -13,6 +13,8 @@ from typing import Any, assert_never, overload
 
 import msgspec
 
+from winnow.core.plan import Plan
+from winnow.core.released import Released
 from winnow.core.request import Run
 from winnow.core.tape import WrittenKey
 from winnow.core.unit import PERSON, Unit
@@ -21,7 +23,6 @@ from winnow.core.workloads.tables import marginals, prefixes, ranges
 from winnow.core.workloads.workload import Maker
 from winnow.errors import BudgetExceeded, GrantError, ParameterError
 from winnow.itemsets.request import Itemsets
-from winnow.itemsets.verb import mined
 from winnow.privacy import Event, Grant
 from winnow.privacy.budget import Budget
 from winnow.privacy.rounding import stated_at_least
@@ -31,11 +32,11 @@ from winnow.read.crossing import SealedTable, column_counts
 from winnow.read.scores import SealedScores
 from winnow.release.plan import ReleasePlan
 from winnow.release.tables.plan import TabulatePlan
+from winnow.select.plan.top_k.verb import TopKPlan
 from winnow.select.plan.verb import SelectPlan
 from winnow.serve import bodies
 from winnow.serve.datasets import Catalogue, Data, OpenDataset, fitting
 from winnow.serve.derived import asked_of
-from winnow.topk.plan.verb import TopKPlan
 
 MEMORY = "1GB"
 """Of one order: what needs more is refused."""
@@ -84,12 +85,26 @@ def delta_of(order: bodies.AnyOrder) -> float:
     return order.delta
 
 
+@dataclass(frozen=True)
+class ReleasedOrder:
+    """What is released of an order, and within what its counts lie."""
+
+    released: Released[Any]
+    margin: int | None
+    """Each released count lies within so many with probability 0.95; None: there are none."""
+
+
 def run(
     opened: OpenDataset, order: bodies.AnyOrder, budget: Budget, key: WrittenKey | None = None
-) -> Any:
+) -> ReleasedOrder:
     """Run an order on the private data: charged first, then drawn from the written key."""
     fitting(opened, kind_of(order))
-    return _call(opened.data, order, budget, key)
+    epsilon_of(order)
+    data, plan = planned(opened.data, order, budget)
+    released = plan.run(data, budget=budget, seed=key)  # type: ignore[arg-type]
+    return ReleasedOrder(
+        released, plan.expected.counts_margin if isinstance(plan, TopKPlan) else None
+    )
 
 
 def price(catalogue: Catalogue, opened: OpenDataset, event: Event, who: str) -> Price:
@@ -107,23 +122,12 @@ def price(catalogue: Catalogue, opened: OpenDataset, event: Event, who: str) -> 
 
 
 def event_of(opened: OpenDataset, order: bodies.AnyOrder, budget: Pricing) -> Event:
-    """What the verb would charge."""
-    if isinstance(order, bodies.SelectOrder | bodies.TopKOrder):
-        counted = counts_of(opened.stand_in, order.column)
-        planned = plan_of(counted, order, budget)
-        planned.check(planned.ready(counted))
-        return planned.event
-    if isinstance(order, bodies.ItemsetsOrder):
-        return itemsets_of(order, budget).plan(baskets_of(opened.stand_in)).event
-    if isinstance(order, bodies.ReleaseOrder):
+    """What the plan of an order is charged, made from the stand-in."""
+    if not isinstance(order, bodies.SelectOrder | bodies.TopKOrder):
         epsilon_of(order)
-        table, plan = release_of(opened.stand_in, order, budget)
-        plan.check(table)
-        return plan.event
-    epsilon_of(order)
-    data, tables = tables_of(opened.stand_in, order, budget)
-    tables.check(tables.ready(data))
-    return tables.event
+    data, plan = planned(opened.stand_in, order, budget)
+    plan.check(plan.ready(data))
+    return plan.event
 
 
 def order_key(order: bodies.Order) -> bytes:
@@ -131,22 +135,19 @@ def order_key(order: bodies.Order) -> bytes:
     return msgspec.json.encode(order)
 
 
-def _call(data: Data, order: bodies.AnyOrder, budget: Budget, key: WrittenKey | None) -> Any:
-    """The run of an order; ``seed`` takes the written key in the place of a seed."""
-    epsilon_of(order)
-    drawn: dict[str, Any] = {"budget": budget, "seed": key}
+def planned(data: Data, order: bodies.AnyOrder, budget: Budget) -> tuple[Any, Plan[Any, Any]]:
+    """The data of an order, and its plan, from what is public of them."""
     match order:
         case bodies.SelectOrder() | bodies.TopKOrder():
             counted = counts_of(data, order.column)
-            return plan_of(counted, order, budget).run(counted, **drawn)
+            return counted, plan_of(counted, order, budget)
         case bodies.TabulateOrder():
-            counts_or_table, tables = tables_of(data, order, budget)
-            return tables.run(counts_or_table, **drawn)
+            return tables_of(data, order, budget)
         case bodies.ItemsetsOrder():
-            return mined(baskets_of(data), itemsets_of(order, budget, key))
+            baskets = baskets_of(data)
+            return baskets, itemsets_of(order, budget).plan(baskets)
         case bodies.ReleaseOrder():
-            table, plan = release_of(data, order, budget)
-            return plan.run(table, **drawn)
+            return release_of(data, order, budget)
         case never:
             assert_never(never)
 
@@ -186,24 +187,11 @@ def baskets_of(data: Data) -> SealedBaskets:
     return data
 
 
-def itemsets_of(
-    order: bodies.ItemsetsOrder, budget: Budget, key: WrittenKey | None = None
-) -> Itemsets:
+def itemsets_of(order: bodies.ItemsetsOrder, budget: Budget) -> Itemsets:
     """The request that an order says; its value is a list, of one itemset unless k is given."""
     epsilon_of(order)
-    asked: Itemsets = asked_of(order, {"k": lambda k: k or 1}, budget=budget, seed=key)
+    asked: Itemsets = asked_of(order, {"k": lambda k: k or 1}, budget=budget)
     return asked
-
-
-def margin_of(opened: OpenDataset, order: bodies.AnyOrder, budget: Budget, ran: str) -> int | None:
-    """Within what each released count lies with probability 0.95, from public numbers.
-
-    None: there are no counts, or another mechanism ran than these numbers choose.
-    """
-    if not isinstance(order, bodies.TopKOrder):
-        return None
-    planned = plan_of(counts_of(opened.stand_in, order.column), order, budget)
-    return planned.expected.counts_margin if ran == planned.name else None
 
 
 @overload

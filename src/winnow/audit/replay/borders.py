@@ -68,13 +68,12 @@ from winnow.release.rounds.audit.rounds import as_twin
 from winnow.release.rounds.kernels.clocked_sampler import FOLLOW, LAZY_START
 from winnow.release.tables.verb import tabulate
 from winnow.release.verb import release
-from winnow.select.margin_counts import WIDE_GAPS
-from winnow.select.margin_search import ONE_BY_ONE
+from winnow.select.audit.kept import ListedCounts
+from winnow.select.mechanisms.gaussian_counts import AT_ONCE
+from winnow.select.mechanisms.margin_counts import WIDE_GAPS
+from winnow.select.mechanisms.margin_search import ONE_BY_ONE
 from winnow.select.methods import Lipschitz
-from winnow.select.verb import select
-from winnow.topk.audit.kept import ListedCounts
-from winnow.topk.mechanisms.gaussian_counts import AT_ONCE
-from winnow.topk.verb import top_k
+from winnow.select.verb import select, top_k
 
 _MOST_GROUPS = 16
 """So many groups of people are tried until one of them meets the border."""

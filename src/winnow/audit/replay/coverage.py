@@ -30,8 +30,8 @@ from winnow.read.baskets import LAYOUTS
 from winnow.release.methods import METHODS as METHODS_OF_RELEASE
 from winnow.release.rounds.mwem import UPDATES
 from winnow.select.methods import OF_SCORES
+from winnow.select.top_k_methods import OF_LISTS, OF_PRIVATE_LABELS
 from winnow.session import Session
-from winnow.topk.methods import OF_LISTS, OF_PRIVATE_LABELS
 
 
 @lru_cache(maxsize=1)

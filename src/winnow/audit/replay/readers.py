@@ -26,7 +26,7 @@ from winnow.read.scores import seal_scores
 from winnow.read.table import read_table
 from winnow.release.methods import MWEM
 from winnow.release.verb import release
-from winnow.topk.verb import top_k
+from winnow.select.verb import top_k
 
 Rows = Iterable[Sequence[str]]
 

@@ -27,6 +27,7 @@ from winnow.read.baskets import read_baskets
 from winnow.read.counts import SealedCounts, seal_counts
 from winnow.read.score_source import scores
 from winnow.read.scores import SealedScores, seal_scores
+from winnow.select.audit.kept import ListedCounts
 from winnow.select.methods import (
     OF_SCORES,
     LargeMargin,
@@ -34,9 +35,7 @@ from winnow.select.methods import (
     NoiseName,
     PickMethod,
 )
-from winnow.select.verb import above, open_above, open_selection, select
-from winnow.topk.audit.kept import ListedCounts
-from winnow.topk.methods import (
+from winnow.select.top_k_methods import (
     OF_LISTS,
     OF_PRIVATE_LABELS,
     Canonical,
@@ -48,7 +47,7 @@ from winnow.topk.methods import (
     TopKMethod,
     options_of,
 )
-from winnow.topk.verb import top_k
+from winnow.select.verb import above, open_above, open_selection, select, top_k
 
 ITEMS = ("a", "b", "c")
 EPSILON = 0.5

@@ -12,9 +12,8 @@ from winnow.core.relation import Relation
 from winnow.read.classes import classes
 from winnow.select.methods import SELECT_METHODS as ONE_OF_CLASSES
 from winnow.select.methods import Lipschitz, PickMethod
-from winnow.select.verb import select
-from winnow.topk.methods import Canonical, CanonicalAdaptive, Joint, LimitedDomain
-from winnow.topk.verb import top_k
+from winnow.select.top_k_methods import Canonical, CanonicalAdaptive, Joint, LimitedDomain
+from winnow.select.verb import select, top_k
 
 
 def universe_replays() -> Iterator[Replay]:

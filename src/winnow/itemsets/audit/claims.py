@@ -24,18 +24,18 @@ from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.itemsets.audit.model import OnBaskets, broken_on_baskets, neighbours
 from winnow.release.rounds.audit.rounds import as_twin
-from winnow.select.large_margin import LargeMargin
-from winnow.select.margin_search import laplace_tests
-from winnow.select.ranked import RankedNoisyMax, Repeated
-from winnow.select.ranked_conditional import Choosing, DistanceToInstability
-from winnow.select.ranked_large_margin import RankedLargeMargin
-from winnow.topk.mechanisms.ranked import (
+from winnow.select.mechanisms.large_margin import LargeMargin
+from winnow.select.mechanisms.margin_search import laplace_tests
+from winnow.select.mechanisms.ranked import RankedNoisyMax, Repeated
+from winnow.select.mechanisms.ranked_adaptive import RankedCanonicalAdaptive
+from winnow.select.mechanisms.ranked_conditional import Choosing, DistanceToInstability
+from winnow.select.mechanisms.ranked_large_margin import RankedLargeMargin
+from winnow.select.mechanisms.ranked_lists import (
     RankedCanonical,
     RankedJoint,
     RankedLimitedDomain,
     items_moved,
 )
-from winnow.topk.mechanisms.ranked_adaptive import RankedCanonicalAdaptive
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

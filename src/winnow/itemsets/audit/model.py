@@ -21,16 +21,16 @@ from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.itemsets.kernels.mine import ItemsetRanks
 from winnow.privacy import Promise
+from winnow.select.audit.adaptive import AdaptiveModel, BrokenTrueLength, TrueLengthModel
 from winnow.select.audit.ranked import OnUnknownUniverse
-from winnow.select.large_margin import LargeMargin
-from winnow.select.mechanism import LipschitzMechanism
-from winnow.select.ranked import RankedNoisyMax, RankedSelection, Repeated
-from winnow.select.ranked_conditional import Choosing, DistanceToInstability
-from winnow.select.ranked_large_margin import RankedLargeMargin
-from winnow.topk.audit.adaptive import AdaptiveModel, BrokenTrueLength, TrueLengthModel
-from winnow.topk.audit.model import LimitedDomainModel, PeeledModel
-from winnow.topk.mechanisms.ranked import RankedCanonical, RankedJoint, RankedLimitedDomain
-from winnow.topk.mechanisms.ranked_adaptive import RankedCanonicalAdaptive
+from winnow.select.audit.top_k import LimitedDomainModel, PeeledModel
+from winnow.select.mechanisms.large_margin import LargeMargin
+from winnow.select.mechanisms.lipschitz import LipschitzMechanism
+from winnow.select.mechanisms.ranked import RankedNoisyMax, RankedSelection, Repeated
+from winnow.select.mechanisms.ranked_adaptive import RankedCanonicalAdaptive
+from winnow.select.mechanisms.ranked_conditional import Choosing, DistanceToInstability
+from winnow.select.mechanisms.ranked_large_margin import RankedLargeMargin
+from winnow.select.mechanisms.ranked_lists import RankedCanonical, RankedJoint, RankedLimitedDomain
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

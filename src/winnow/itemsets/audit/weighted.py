@@ -34,7 +34,7 @@ from winnow.itemsets.mechanisms.weighted import WeightedCounts, WeightedItemsets
 from winnow.privacy import DiscreteGaussian, Truncated, guarantee_of
 from winnow.release.rounds.audit.rounds import as_twin
 from winnow.select.audit.model import log_permute_and_flip
-from winnow.select.ranked import RankedNoisyMax, Repeated
+from winnow.select.mechanisms.ranked import RankedNoisyMax, Repeated
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

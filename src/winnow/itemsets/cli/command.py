@@ -176,9 +176,8 @@ def itemsets(
         show_itemsets,
     )
     from winnow.itemsets.rules import check_confidence
-    from winnow.itemsets.verb import mined
     from winnow.read.baskets import read_baskets
-    from winnow.topk.cli.source import read_items
+    from winnow.select.cli.source import read_items
 
     check_unit_said(person, one_basket, "--person", "basket")
     supports = asked.supports
@@ -191,8 +190,8 @@ def itemsets(
     check_targets([*read, *([] if out is None else [out])], rules, None, out_option="--rules")
     check_confidence(min_confidence)
     relation, budget = record.account(relation, Relation.ADD_REMOVE)
-    run = None if pad_to is None else Run(pad_to=pad_to)
-    request = asked(k=asked.k or 1, supports=supports, budget=budget, seed=seed, run=run)
+    run = Run(pad_to=pad_to)
+    request = asked(k=asked.k or 1, supports=supports, budget=budget)
     warn_of_other_labels(budget, [file])
     baskets = read_baskets(
         file,
@@ -209,14 +208,20 @@ def itemsets(
         relation=relation,
         salt=None if seed is None else f"seed {seed}",  # repeatable, too
     )
-    released = mined(baskets, request)
+    padding, plan = run.padding(), request.plan(baskets)
+    released = plan.run(baskets, budget=budget, seed=seed, padding=padding)
     found = counted(released)
     noisy = supports is not None
-    with saved_then_shown(released, json, lambda: show_itemsets(found, noisy, baskets.unit.name)):
+
+    def show() -> None:
+        ordered = plan.mechanism.selection.ordered
+        show_itemsets(found, noisy, baskets.unit.name, ordered=ordered)
+
+    with saved_then_shown(released, json, show):
         if out is not None:
             save(out, released.to_dict(), itemset_rows(found, noisy))
         if plot is not None:
-            write_whole(plot, draw_itemsets(found, request.size, plot.suffix.lower()))
+            write_whole(plot, draw_itemsets(found, plan, plot.suffix.lower()))
         if rules is not None:
             rows = rule_rows(released, min_confidence)
             save(rules, {"rules": rows, **released.to_dict()}, rows)

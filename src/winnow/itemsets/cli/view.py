@@ -7,6 +7,7 @@ from typing import Any
 
 from winnow.cli.printing import add_receipt, console, grid, pairs, visible
 from winnow.core.released import Released
+from winnow.itemsets.plan import ItemsetPlan
 from winnow.itemsets.rules import ItemsetSupports
 
 Found = Released[list[Any]]
@@ -33,10 +34,9 @@ def named(released: Found, with_counts: bool) -> list[tuple[str, int | None]]:
     return [(" + ".join(map(str, found)), noisy) for found, noisy in both]
 
 
-def show_itemsets(released: Found, with_counts: bool, unit: str) -> None:
+def show_itemsets(released: Found, with_counts: bool, unit: str, *, ordered: bool) -> None:
     """The itemsets in a table, with ranks where there is an order, then the receipt."""
     rows = named(released, with_counts)
-    ordered = not released.receipt.mechanism.startswith("canonical")
     show = console()
     heads = [("rank", "right"), ("itemset", "left"), ("noisy support", "right")]
     columns = [
@@ -65,14 +65,14 @@ def itemset_rows(released: Found, with_counts: bool) -> list[dict[str, Any]]:
     return found or [{"itemset": None, **({"support": None} if with_counts else {}), **about}]
 
 
-def draw_itemsets(released: Found, size: int, ending: str) -> bytes:
+def draw_itemsets(released: Found, plan: ItemsetPlan, ending: str) -> bytes:
     """Bars of the noisy supports."""
-    from winnow.plots.bars import draw_top
+    from winnow.show.plots.bars import draw_top
 
     bars = [(visible(name), noisy or 0) for name, noisy in named(released, True)]
     bars.sort(key=lambda bar: -bar[1])
-    mechanism = released.receipt.mechanism.partition(",")[0].partition(" (")[0].partition(";")[0]
-    subtitle = f"{mechanism}: {released.guarantee}"
+    subtitle = f"{plan.mechanism.selection.name}: {released.guarantee}"
     if released.receipt.randomness != "os":
         subtitle += " (seeded: not private)"
-    return draw_top(bars, title=f"Frequent itemsets of {size}", subtitle=subtitle, ending=ending)
+    title = f"Frequent itemsets of {plan.size}"
+    return draw_top(bars, title=title, subtitle=subtitle, ending=ending)

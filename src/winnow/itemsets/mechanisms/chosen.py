@@ -28,10 +28,10 @@ from winnow.itemsets.mechanisms.support import (
 )
 from winnow.itemsets.mechanisms.weighted import WeightedCounts, in_memory
 from winnow.privacy import AnyOf, Guarantee, Promise, promise
-from winnow.select.crossing import check_scale
-from winnow.select.ranked import Found, RankedSelection
-from winnow.topk.mechanisms.ranked import LazyRanking
-from winnow.topk.mechanisms.ranked_adaptive import RankedCanonicalAdaptive
+from winnow.select.crossing.selection import check_scale
+from winnow.select.mechanisms.ranked import Found, RankedSelection
+from winnow.select.mechanisms.ranked_adaptive import RankedCanonicalAdaptive
+from winnow.select.mechanisms.ranked_lists import LazyRanking
 
 Integers = NDArray[np.int64]
 

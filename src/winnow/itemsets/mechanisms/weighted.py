@@ -54,7 +54,12 @@ from winnow.privacy import (
     guarantee_of,
     promise,
 )
-from winnow.select.ranked import Found, RankedSelection, refuse_endless, refuse_more_than_all
+from winnow.select.mechanisms.ranked import (
+    Found,
+    RankedSelection,
+    refuse_endless,
+    refuse_more_than_all,
+)
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -19,7 +19,7 @@ from winnow.learn.crossing.rows import SealedLabelled, no_rows
 from winnow.release.rounds.audit.rounds import as_twin
 from winnow.release.tables.audit import person_moves
 from winnow.select.audit.model import log_permute_and_flip
-from winnow.select.mechanism import PermuteAndFlip
+from winnow.select.mechanisms.lipschitz import PermuteAndFlip
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

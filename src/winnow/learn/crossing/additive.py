@@ -20,8 +20,8 @@ from winnow.errors import ParameterError
 from winnow.learn.additive import AdditiveFamily, balanced, variants_of
 from winnow.learn.crossing.rows import SealedLabelled, weighted
 from winnow.privacy import Compose, Promise, promise
-from winnow.select.crossing import check_scale
-from winnow.select.mechanism import PermuteAndFlip
+from winnow.select.crossing.selection import check_scale
+from winnow.select.mechanisms.lipschitz import PermuteAndFlip
 
 
 @dataclass(frozen=True)

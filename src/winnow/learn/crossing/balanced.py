@@ -13,8 +13,8 @@ from winnow.learn.crossing.rows import SealedLabelled, rule_scores
 from winnow.learn.crossing.sizes import ClassSizes
 from winnow.learn.rules import RuleClass
 from winnow.privacy import Compose, Promise
-from winnow.select.crossing import check_scale
-from winnow.select.mechanism import PermuteAndFlip
+from winnow.select.crossing.selection import check_scale
+from winnow.select.mechanisms.lipschitz import PermuteAndFlip
 
 
 @dataclass(frozen=True)

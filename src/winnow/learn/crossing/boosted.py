@@ -19,8 +19,12 @@ from winnow.learn.crossing.sizes import ClassSizes
 from winnow.learn.kernels.rule_counts import correct_by_rule
 from winnow.learn.rules import RuleClass
 from winnow.privacy import Compose, Event, Promise, Repeat
-from winnow.select.crossing import check_scale
-from winnow.select.mechanism import ExponentialMechanism, LipschitzMechanism, PermuteAndFlip
+from winnow.select.crossing.selection import check_scale
+from winnow.select.mechanisms.lipschitz import (
+    ExponentialMechanism,
+    LipschitzMechanism,
+    PermuteAndFlip,
+)
 
 SELECTIONS: dict[str, Callable[[Real], LipschitzMechanism]] = {
     "permute-and-flip": PermuteAndFlip,

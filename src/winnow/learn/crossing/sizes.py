@@ -34,7 +34,13 @@ class ClassSizes:
     def charged(self, relation: Relation) -> Promise:
         """What the sizes are charged, as a part of a release."""
         multiplier = 1 / exact("sizes", self.epsilon)
-        return promise("discrete-laplace", "additive", relation, noise_multiplier=multiplier)
+        return promise(
+            "discrete-laplace",
+            "additive",
+            relation,
+            noise_multiplier=multiplier,
+            moved=relation.people,  # rows that leave classes, and rows that come into others
+        )
 
     def scale(self, labelled: SealedLabelled) -> Fraction:
         """Of the noise in each size: the l1 sensitivity over epsilon."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.relation import Relation
-from winnow.core.sealed import Sealed
+from winnow.core.sealed import PublicFact, Sealed
 from winnow.core.unit import PERSON, Unit
 from winnow.core.utility import Utility
 from winnow.errors import DataError
@@ -64,6 +64,13 @@ def seal_offset_vectors(matrix: Floats, offsets: SealedOffsets, index: str) -> S
 
     content = offsets.values.map(prepared, f"{size} vectors of rows and right-hand sides")
     return SealedVectors(content, size, width, index, None)
+
+
+def check_sides(offsets: SealedOffsets) -> None:
+    """Refuse right-hand sides that no index can hold, before anything is charged."""
+    offsets.values.publish(
+        PublicFact.REFUSED_DATA, lambda sides: checked_vectors(sides[:, None]) is None
+    )
 
 
 def seal_rows(matrix: Any, b: Any, relation: Relation = Relation.ADD_REMOVE) -> SealedRows:

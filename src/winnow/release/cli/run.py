@@ -74,12 +74,12 @@ class Targets:
                 raise DataError(f"{option} and {seen[path.resolve()]} both name {path}")
             seen[path.resolve()] = option
         if self.report is not None or self.plot is not None:
-            from winnow.plots.figures import new_figure
+            from winnow.show.plots.figures import new_figure
 
             new_figure()  # says at once if matplotlib is missing
 
     def _named(self) -> list[tuple[str, Path, tuple[tuple[str, ...], ...]]]:
-        from winnow.plots.figures import ENDINGS
+        from winnow.show.plots.figures import ENDINGS
 
         every = [
             ("--out", self.out, ()),
@@ -175,7 +175,7 @@ def _writers(
         write_whole(path, report_of(released, table, title=targets.title, unsafe=targets.unsafe))
 
     def plot(path: Path) -> None:
-        from winnow.plots.release import draw_release
+        from winnow.show.plots.release import draw_release
 
         seeded = "" if released.receipt.randomness == "os" else " (seeded: not private)"
         title = f"Synthetic table: {released.guarantee}{seeded}"
@@ -198,7 +198,7 @@ def report_of(
     unsafe: bool = False,
 ) -> bytes:
     """The report; with ``unsafe`` it shows true answers, and is marked as not for publication."""
-    from winnow.report.release import TrueAnswers, release_page
+    from winnow.show.report.release import TrueAnswers, release_page
 
     private = None
     if unsafe:

@@ -21,11 +21,10 @@ from winnow.core.workloads.workload import Maker
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import instead, reason
 from winnow.release.query_errors import KnownErrors, QueryErrors
-from winnow.release.rounds.mwem import TABLES
 from winnow.release.rounds.prediction import expected_error_bound
 from winnow.release.rounds.settings import ReleaseSettings
 from winnow.release.rounds.synthesis import noise_of
-from winnow.report.numbers import accuracy_by_part, errors_by_part, measured_rows
+from winnow.show.report.numbers import accuracy_by_part, errors_by_part, measured_rows
 
 if TYPE_CHECKING:
     from winnow.core.released import Released
@@ -190,7 +189,7 @@ def plan_lines(planned: ReleaseSettings) -> list[tuple[str, str]]:
     rounds, schema = planned.rounds, planned.schema
     people = _people_text(planned.rows_per_person)
     rows = _rows_text(planned.total)
-    whole = planned.update == TABLES
+    whole = planned.whole_tables
     if whole:
         what, noise = "every cell of a table with", planned.cell_noise.deviation
     else:

@@ -8,14 +8,33 @@ from functools import reduce
 from itertools import combinations
 
 from winnow.core.process import memory_text, parse_memory
+from winnow.core.workloads.part import table_columns
 from winnow.errors import ParameterError
 from winnow.fit.junction_tree import Columns
 from winnow.release.graphical.rules import MOST_CANDIDATES
+from winnow.release.terms import ReleaseTerms
 
 _BYTES_PER_CELL = 40
 """Of a candidate's table: true counts, the model's, both in grid steps, scratch."""
 _BYTES_PER_MODEL_CELL = 320
 """Of the model: beliefs and maps of the cliques, and some thirty vectors of the fit."""
+
+
+def column_sets(terms: ReleaseTerms) -> list[Columns]:
+    """The columns of each table; none where something else is asked."""
+    sets = [table_columns(part) for part in terms.workload.parts]
+    return [] if None in sets else [tuple(each or ()) for each in sets]
+
+
+def every_column(terms: ReleaseTerms) -> list[Columns]:
+    """The columns of each table of the workload; others are tables of their own."""
+    sets = column_sets(terms)
+    if not sets:
+        raise ParameterError(
+            "a graphical release is for marginal tables; give a workload such as wn.marginals(3)"
+        )
+    spoken = {c for columns in sets for c in columns}
+    return [*sets, *((c,) for c in range(len(terms.schema.columns)) if c not in spoken)]
 
 
 def tables_inside(sets: list[Columns]) -> list[Columns]:

@@ -8,8 +8,8 @@ from typing import Any
 from winnow.core.notebook import Card, InNotebook, text_card
 from winnow.core.relation import Relation
 from winnow.release.graphical.at_once import AtOnce
-from winnow.release.graphical.request import WideRequest
 from winnow.release.graphical.settings import WideSettings
+from winnow.release.terms import ReleaseTerms
 
 _SCOPE = (
     "Computed from public numbers: no data were read, nothing was spent. 'noise' is that of one "
@@ -70,13 +70,13 @@ class WideExpected(InNotebook):
         )
 
 
-def expected_of(request: WideRequest, planned: WideSettings | AtOnce) -> WideExpected:
+def expected_of(terms: ReleaseTerms, planned: WideSettings | AtOnce) -> WideExpected:
     """What to expect, from all that is fixed."""
     what = _at_once(planned) if isinstance(planned, AtOnce) else _in_rounds(planned)
     rest = planned.distance, planned.seconds, planned.reason
     return WideExpected(
-        float(request.epsilon), float(request.delta), str(request.relation), *what, *rest,
-        request.rows,
+        float(terms.epsilon), float(terms.delta), str(terms.relation), *what, *rest,
+        terms.total,
     )  # fmt: skip
 
 

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from winnow.core.key import Key
-from winnow.core.plan import Plan
-from winnow.core.relation import Relation
 from winnow.read.crossing import SealedTable, true_counts
+from winnow.release.drawn import MethodPlan, Progress
 from winnow.release.graphical.at_once import AtOnce, fit_at_once
-from winnow.release.graphical.request import WideRequest
+from winnow.release.graphical.expected import expected_of
 from winnow.release.graphical.rounds import fit_wide
 from winnow.release.graphical.settings import WideSettings, wide_settings
 from winnow.release.graphical.synthetic import WideSynthetic
 from winnow.release.tables.estimates import layer_of
+from winnow.release.terms import ReleaseTerms
 
-Progress = Callable[[int, int], None] | None
+if TYPE_CHECKING:
+    from winnow.release.methods import Graphical
 
 
-def model_plan(
-    request: WideRequest, progress: Progress
-) -> tuple[WideSettings | AtOnce, Plan[SealedTable, WideSynthetic]]:
+def model_plan(method: Graphical, terms: ReleaseTerms, progress: Progress) -> MethodPlan:
     """What is measured for a graphical model, and the plan that does it.
 
     Public numbers decide (see ``winnow.release.graphical.rules``): if noise spares them and a model
@@ -36,13 +35,13 @@ def model_plan(
     The model is fitted by weighted least squares with a pull towards independent columns, which is
     post-processing. Tables that would make it larger than ``model_cells`` are not candidates.
     """
-    planned = wide_settings(request)
+    planned = wide_settings(method, terms)
     if isinstance(planned, AtOnce):
-        return planned, _at_once(planned, request.relation)
-    return planned, _rounds(planned, progress)
+        return _at_once(planned, terms)
+    return _rounds(planned, terms, progress)
 
 
-def _rounds(planned: WideSettings, progress: Progress) -> Plan[SealedTable, WideSynthetic]:
+def _rounds(planned: WideSettings, terms: ReleaseTerms, progress: Progress) -> MethodPlan:
     """Rounds of selection and measurement, each followed by a fit."""
     mechanism = planned.mechanism
 
@@ -56,7 +55,7 @@ def _rounds(planned: WideSettings, progress: Progress) -> Plan[SealedTable, Wide
         )
         return fit_wide(table, run, planned, progress)
 
-    return Plan(
+    return MethodPlan(
         mechanism=mechanism,
         relation=planned.relation,
         guarantee=planned.rounds.guarantee,
@@ -65,10 +64,11 @@ def _rounds(planned: WideSettings, progress: Progress) -> Plan[SealedTable, Wide
         title=f"graphical model; {mechanism.name}",
         reason=planned.reason,
         seconds=planned.seconds,
+        expected=expected_of(terms, planned),
     )
 
 
-def _at_once(planned: AtOnce, relation: Relation) -> Plan[SealedTable, WideSynthetic]:
+def _at_once(planned: AtOnce, terms: ReleaseTerms) -> MethodPlan:
     """All tables in one measurement, then one fit."""
     strategy = planned.tables.strategy
     mechanism = strategy.mechanism
@@ -78,13 +78,14 @@ def _at_once(planned: AtOnce, relation: Relation) -> Plan[SealedTable, WideSynth
         layer = layer_of(strategy.geometry, mechanism, numbers, total=planned.tables.total)
         return fit_at_once(planned, layer)
 
-    return Plan(
+    return MethodPlan(
         mechanism=mechanism,
-        relation=relation,
+        relation=terms.relation,
         guarantee=planned.tables.guarantee,
         draw=fitted,
         check=mechanism.check,
         title=f"graphical model; {mechanism.name}",
         reason=planned.reason,
         seconds=planned.seconds,
+        expected=expected_of(terms, planned),
     )

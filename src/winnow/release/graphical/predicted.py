@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from winnow.release.graphical.at_once import AtOnce
-from winnow.release.graphical.request import WideRequest
+from winnow.release.graphical.candidates import column_sets
 from winnow.release.graphical.rules import (
     ASSUMED_ROWS,
     TABLES_BETTER,
@@ -16,12 +18,14 @@ from winnow.release.graphical.rules import (
 from winnow.release.graphical.settings import wide_settings
 from winnow.release.graphical.whole_workload import (
     MOST_WEIGHED,
-    column_sets,
     noise_of_pair,
     pairs_of,
 )
 from winnow.release.prediction import EXACT, THUMB, Prediction
 from winnow.release.terms import ReleaseTerms
+
+if TYPE_CHECKING:
+    from winnow.release.methods import Graphical
 
 _NOTE = "the errors of a model depend on the data"
 
@@ -31,51 +35,39 @@ of a pair. Read off books and generated-12, pairs, epsilon .1 to 10: seen .24 to
 Where a weight on each cell fits, other methods are known better, and it is not said."""
 
 
-def predict_graphical(request: ReleaseTerms) -> Prediction | str:
+def predict_graphical(method: Graphical, terms: ReleaseTerms) -> Prediction | str:
     """The prediction, or why it cannot run."""
-    sets = column_sets(request)
+    sets = column_sets(terms)
     if not sets:
         return "it is for workloads of marginal tables"
     pairs = pairs_of(sets)
     if not pairs:
         return "no table of the workload has two columns"
-    shape, rows = request.schema.shape, request.total or ASSUMED_ROWS
-    nu = noise_of_pair(request, pairs)
+    shape, rows = terms.schema.shape, terms.total or ASSUMED_ROWS
+    nu = noise_of_pair(terms, pairs)
     far = mean_distance(nu, map(len, sets))
     plain = plain_distance(
-        [part.size for part in request.workload.parts],
-        epsilon=float(request.epsilon),
-        rho=request.rho,
-        people=request.relation.people,
-        rows_per_person=request.rows_per_person,
+        [part.size for part in terms.workload.parts],
+        epsilon=float(terms.epsilon),
+        rho=terms.rho,
+        people=terms.relation.people,
+        rows_per_person=terms.rows_per_person,
         rows=rows,
     )
-    if plain <= TABLES_BETTER * far and isinstance(known := _at_once(request), Prediction):
+    if plain <= TABLES_BETTER * far and isinstance(known := _at_once(method, terms), Prediction):
         return known
     bound = model_cells(nu)
-    rounds = schedule(len(shape), nu, pure=request.pure).rounds
-    seconds = rounds_seconds(rounds, cells=request.workload.size, model_cells=bound)
-    mean = 2.0 * rows * far * len(sets) / request.workload.size
-    wide = request.schema.cells > MOST_WEIGHED
+    rounds = schedule(len(shape), nu, pure=terms.pure).rounds
+    seconds = rounds_seconds(rounds, cells=terms.workload.size, model_cells=bound)
+    mean = 2.0 * rows * far * len(sets) / terms.workload.size
+    wide = terms.schema.cells > MOST_WEIGHED
     largest = LARGEST * rows * nu ** (1 / 3) if wide else None
     return Prediction("graphical", largest, mean, None, seconds, THUMB, _NOTE)
 
 
-def _at_once(request: ReleaseTerms) -> Prediction | None:
+def _at_once(method: Graphical, terms: ReleaseTerms) -> Prediction | None:
     """The prediction where all tables are measured and the model holds only some of them."""
-    planned = wide_settings(
-        WideRequest(
-            request.workload,
-            request.schema,
-            request.epsilon,
-            request.delta,
-            request.relation,
-            request.rows_per_person,
-            rows=request.total,
-            accountant=request.accountant,
-            memory=request.memory,
-        )
-    )
+    planned = wide_settings(method, terms)
     if not isinstance(planned, AtOnce) or planned.some is None:
         return None
     errors = planned.tables.strategy.errors

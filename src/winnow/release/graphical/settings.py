@@ -6,29 +6,29 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
-from winnow.core.checks import Real, exact, rows_to_release
+from winnow.core.checks import Real, exact
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.core.workloads.workload import Workload
 from winnow.errors import ParameterError
 from winnow.fit.junction_tree import Columns
-from winnow.privacy import zcdp_rho
 from winnow.privacy.closed_plan import RoundsPlan, calibrate_rounds, few_digits_up
 from winnow.release.graphical.at_once import AtOnce
-from winnow.release.graphical.candidates import candidates, overlaps, tables_inside
+from winnow.release.graphical.candidates import candidates, every_column, overlaps, tables_inside
 from winnow.release.graphical.planned_at_once import (
     all_at_once,
     columns_alone,
     tables_of,
     too_many_to_hold,
 )
-from winnow.release.graphical.request import WideRequest, bound, check_request
 from winnow.release.graphical.rules import (
     ASSUMED_ROWS,
     MODEL_CELLS,
     MOST_FIRST,
     PURE_BETTER,
+    SELECTION_SHARE,
     Schedule,
     mean_distance,
     model_cells,
@@ -40,6 +40,10 @@ from winnow.release.graphical.rules import (
 from winnow.release.rounds.crossing.tables import TableNoise, first_event
 from winnow.release.rounds.mechanism import MeasureMarginals
 from winnow.release.rounds.warm_start import first_parts
+from winnow.release.terms import ReleaseTerms
+
+if TYPE_CHECKING:
+    from winnow.release.methods import Graphical
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,67 +114,68 @@ class WideSettings:
         return [i for i, penalty in enumerate(self.penalties(-1)) if penalty < total]
 
 
-def wide_settings(request: WideRequest) -> WideSettings | AtOnce:
+def wide_settings(method: Graphical, terms: ReleaseTerms) -> WideSettings | AtOnce:
     """Fix everything, or say what is impossible; nothing is charged here."""
-    check_request(request)
-    total = rows_to_release(None, request.rows)
-    workload, sets = bound(request)
+    total, workload, sets = terms.total, terms.workload, every_column(terms)
     every = tables_inside(sets)
-    cells = int(request.model_cells or MODEL_CELLS)
-    fitting = candidates(request.schema.shape, request.memory, every, cells)
-    columns = len(request.schema.columns)
-    rho = None if request.pure else float(zcdp_rho(request.epsilon, request.delta))
+    cells = int(method.model_cells or MODEL_CELLS)
+    fitting = candidates(terms.schema.shape, terms.memory, every, cells)
+    columns = len(terms.schema.columns)
+    rho = terms.rho
     noise = partial(
         pair_noise,
-        request.schema.shape,
+        terms.schema.shape,
         [each for each in fitting if len(each) == 2] or fitting,
-        epsilon=float(request.epsilon),
-        people=request.relation.people,
-        rows_per_person=int(request.rows_per_person),
+        epsilon=float(terms.epsilon),
+        people=terms.relation.people,
+        rows_per_person=terms.rows_per_person,
         rows=total or ASSUMED_ROWS,
     )
     nu = noise(rho=rho)
-    rule = schedule(columns, nu, pure=request.pure, power=_power(request, rho, total))
-    if request.left_to_rules:
+    rule = schedule(columns, nu, pure=terms.pure, power=_power(terms, rho, total))
+    left_to_rules = method.rounds is None and method.first_share is None
+    if left_to_rules:
         pairs = [each for each in every if len(each) == 2]
-        once = all_at_once(request, workload, sets, pairs, total or ASSUMED_ROWS, rule, nu, cells)
+        once = all_at_once(terms, workload, sets, pairs, total or ASSUMED_ROWS, rule, nu, cells)
         if once is not None:
             return once
-        once = too_many_to_hold(request, workload, sets, total or ASSUMED_ROWS, rho, nu)
+        most = method.model_cells
+        once = too_many_to_hold(terms, workload, sets, total or ASSUMED_ROWS, rho, nu, most)
         if once is not None:
             return once
         without = noise(rho=None) * math.sqrt(max(1, rule.rounds) / columns)
-        if request.accountant == "best" and not request.pure and without <= PURE_BETTER * nu:
-            return wide_settings(replace(request, accountant="pure"))
-    if request.model_cells is None:
+        if terms.accountant == "best" and not terms.pure and without <= PURE_BETTER * nu:
+            return wide_settings(method, replace(terms, accountant="pure"))
+    if method.model_cells is None:
         cells = model_cells(nu)
-        fitting = candidates(request.schema.shape, request.memory, every, cells)
-    rounds = _rounds(request, workload, total, fitting, sets, rule, rho, nu, cells)
+        fitting = candidates(terms.schema.shape, terms.memory, every, cells)
+    rounds = _rounds(method, terms, workload, total, fitting, sets, rule, rho, nu, cells)
     if total is None or rounds.worthwhile(total):
         return rounds
-    if request.left_to_rules:
-        return columns_alone(request, workload, sets, nu)
+    if left_to_rules:
+        return columns_alone(terms, workload, sets, nu)
     raise ParameterError(
         f"with this budget and {total:,} rows the noise of every table of two or more columns "
         "exceeds its counts; ask for a larger epsilon, fewer rounds or fewer columns"
     )
 
 
-def _power(request: WideRequest, rho: float | None, total: int | None) -> float:
+def _power(terms: ReleaseTerms, rho: float | None, total: int | None) -> float:
     """How far selections see; without a delta the rule asks for noise alone."""
     if rho is None:
         return math.inf
     return power(
-        len(request.schema.columns),
+        len(terms.schema.columns),
         rho=rho,
-        people=request.relation.people,
-        rows_per_person=int(request.rows_per_person),
+        people=terms.relation.people,
+        rows_per_person=terms.rows_per_person,
         rows=total or ASSUMED_ROWS,
     )
 
 
 def _rounds(
-    request: WideRequest,
+    method: Graphical,
+    terms: ReleaseTerms,
     workload: Workload,
     total: int | None,
     fitting: list[Columns],
@@ -181,43 +186,44 @@ def _rounds(
     cells: int,
 ) -> WideSettings:
     """Columns alone, then rounds of selection and measurement."""
-    columns = len(request.schema.columns)
-    rounds = max(1, rule.rounds) if request.rounds is None else int(request.rounds)
+    columns = len(terms.schema.columns)
+    rounds = max(1, rule.rounds) if method.rounds is None else int(method.rounds)
     stages = min(rule.stages, rounds)
     share = min(rule.first_share, MOST_FIRST)
-    share = share if request.first_share is None else float(request.first_share)
+    share = share if method.first_share is None else float(method.first_share)
     how = f"for {columns} columns and noise of {nu:.2g} in a pair"
-    how = how if request.rounds is None else "as asked"
+    how = how if method.rounds is None else "as asked"
     law = "laplace" if rho is None else "gaussian"
-    parts_of_first = first_parts(request.schema.shape, pure=rho is None)
+    part = SELECTION_SHARE if method.share is None else method.share
+    parts_of_first = first_parts(terms.schema.shape, pure=rho is None)
     if rho is None:
-        spent = [share * float(request.epsilon) * each for each in parts_of_first]
+        spent = [share * float(terms.epsilon) * each for each in parts_of_first]
         first = tuple(few_digits_up(1 / each) for each in spent)
     else:
         spent = [share * rho * each for each in parts_of_first]
         first = tuple(few_digits_up(1 / math.sqrt(2 * each)) for each in spent)
     plan = calibrate_rounds(
         rounds,
-        epsilon=request.epsilon,
-        delta=request.delta,
-        relation=request.relation,
-        share=_share_of_rho(exact("share", request.share)) if rho is None else request.share,
+        epsilon=terms.epsilon,
+        delta=terms.delta,
+        relation=terms.relation,
+        share=_share_of_rho(exact("share", part)) if rho is None else part,
         measurement=law,
-        accountant=request.accountant,
-        initial=first_event(first, request.relation, law),
+        accountant=terms.accountant,
+        initial=first_event(first, terms.relation, law),
         stages=stages,
     )
     mechanism = MeasureMarginals(
         plan.selection_epsilon, plan.noise_multiplier, rounds, first, law, stages
     )
     planned = WideSettings(
-        request.schema,
+        terms.schema,
         workload,
-        tables_of(request.schema, fitting),
+        tables_of(terms.schema, fitting),
         overlaps(fitting, sets),
         total,
-        int(request.rows_per_person),
-        request.relation,
+        terms.rows_per_person,
+        terms.relation,
         cells,
         plan,
         mechanism,
@@ -226,7 +232,7 @@ def _rounds(
         + (f", more precise in each of {stages} stages" if stages > 1 else ""),
         mean_distance(nu, map(len, sets)),
     )
-    mechanism.check(request.relation, int(request.rows_per_person))
+    mechanism.check(terms.relation, terms.rows_per_person)
     return planned
 
 

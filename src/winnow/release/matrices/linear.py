@@ -11,7 +11,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.checks import exact
 from winnow.core.schema import Schema, cells_text
 from winnow.core.workloads.conjunction import ConjunctionPart
 from winnow.core.workloads.forms import CodeRanges
@@ -32,10 +31,9 @@ from winnow.release.matrices.strategies import (
 )
 from winnow.release.prediction import EXACT, Prediction
 from winnow.release.rising import monotone
-from winnow.release.tables.choice import TableSetting
 from winnow.release.tables.errors import Spread, predicted
 from winnow.release.tables.simulation import MARGIN, fixed_normals
-from winnow.release.terms import ReleaseTerms
+from winnow.release.terms import LARGE, ReleaseTerms
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -49,7 +47,6 @@ MOST_FITTED = 10**7
 """Cells of a distribution that is fitted."""
 _MOST_FITTED_ENTRIES = 2 * 10**7
 _MOST_ENTRIES = 2 * 10**8
-_LARGE = Fraction(10**9)
 _MOST_RANGES = 5_000
 
 
@@ -95,6 +92,7 @@ class LinearPlan:
         return math.sqrt(2 * q) / (1 - q)
 
 
+@lru_cache(maxsize=4)
 def plan_toeplitz(request: ReleaseTerms) -> LinearPlan | str:
     """For prefixes and ranges of one column; or why it is not for this workload."""
     forms = [part.form for part in request.workload.parts]
@@ -117,10 +115,10 @@ def plan_toeplitz(request: ReleaseTerms) -> LinearPlan | str:
     return _planned("toeplitz", request, strategy, solution, 0.5 + 4e-9 * size * size)
 
 
-def plan_explicit(
-    request: ReleaseTerms, each: LinearPlan | None, *, named: bool
-) -> LinearPlan | str:
+@lru_cache(maxsize=4)
+def plan_explicit(request: ReleaseTerms, *, named: bool) -> LinearPlan | str:
     """The better of the optimal matrix and noise on each query; or why neither is possible."""
+    each = plan_queries(request)
     found = [] if each is None else [each]
     cells, queries = request.schema.cells, request.workload.size
     limit = MOST_EXPLICIT if named else PLANNED_EXPLICIT
@@ -134,6 +132,7 @@ def plan_explicit(
     return min(found, key=lambda plan: plan.prediction.score)
 
 
+@lru_cache(maxsize=4)
 def plan_queries(request: ReleaseTerms) -> LinearPlan | None:
     """Noise on each query; None where the distribution to fit has too many cells."""
     if request.schema.cells > MOST_FITTED:
@@ -202,18 +201,14 @@ def _planned(
 
 def _noise(request: ReleaseTerms, strategy: LinearStrategy, law: str) -> int:
     """The least noise that the budget allows."""
-    epsilon, people = exact("epsilon", request.epsilon), request.rows_per_person
+    people = request.rows_per_person
     if law == "laplace":
-        return max(1, math.ceil(strategy.size * people * strategy.reach / epsilon))
-    setting = TableSetting(
-        request.relation, people, request.total is not None, epsilon, request.exact_delta,
-        "zcdp" if request.accountant == "zcdp" else "best",
-    )  # fmt: skip
+        return max(1, math.ceil(strategy.size * people * strategy.reach / request.exact_epsilon))
     size = people**2 * moved(strategy, request.relation, people)
-    careful = setting.squared_ratio(Fraction(1))
+    careful = request.squared_ratio(Fraction(1))
     first = max(1, math.ceil(size / careful))
-    lowered = math.floor(first * careful / setting.squared_ratio(_LARGE))
-    return max(1, math.ceil(size / setting.squared_ratio(Fraction(max(1, lowered)))))
+    lowered = math.floor(first * careful / request.squared_ratio(LARGE))
+    return max(1, math.ceil(size / request.squared_ratio(Fraction(max(1, lowered)))))
 
 
 class _Toeplitz:

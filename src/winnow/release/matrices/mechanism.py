@@ -88,7 +88,13 @@ class MeasureLinear:
         """What the release of all numbers is charged, and why."""
         size = self.size(relation)
         if self.law == "laplace":
-            return promise("discrete-laplace", "additive", relation, noise_multiplier=1 / size)
+            return promise(
+                "discrete-laplace",
+                "additive",
+                relation,
+                noise_multiplier=1 / size,
+                moved=self.strategy.size,
+            )
         made = promise(
             "discrete-gaussian",
             "additive-joint",

@@ -16,8 +16,7 @@ from winnow.privacy import AnyOf, Compose, Event
 from winnow.privacy.calibration import target_guarantee
 from winnow.privacy.closed_plan import RoundsPlan, calibrate_rounds
 from winnow.release.rounds.crossing.run_parts import RowsChoice
-from winnow.release.rounds.mwem import TABLES
-from winnow.release.rounds.mwem_request import MwemRequest
+from winnow.release.terms import ReleaseTerms
 
 STARTS = tuple(250 * 4**k for k in range(9))
 """From 250 to 16 million rows: within a factor of 2 of each there is a plan for it."""
@@ -42,39 +41,28 @@ class RoundsByRows:
         return plan, self.choices[place].rounds
 
 
-def follows_rows(request: MwemRequest, total: int | None) -> bool:
-    """Whether rounds follow the noisy number of rows: it is private, and nothing else is asked."""
-    return (
-        total is None
-        and request.rounds is None
-        and request.update != TABLES
-        and request.accountant != "tight"  # which has no theorem for a choice on the way
-    )
-
-
 def rounds_by_rows(
-    request: MwemRequest,
+    terms: ReleaseTerms,
     rounds: Callable[[int], list[int]],
     *,
-    delta: Real,
     share: Real,
     law: str,
     initial: Event,
     usual: int,
 ) -> RoundsByRows:
     """The plans; ``rounds`` says how many each task gets for a number of rows."""
-    pure = float(delta) == 0 or request.accountant == "pure"
+    delta = 0.0 if terms.pure else terms.delta
     choices, plans = [], []
     for start in STARTS:
         own = rounds(2 * start)
         plan = calibrate_rounds(
             sum(own),
-            epsilon=request.epsilon,
+            epsilon=terms.epsilon,
             delta=delta,
-            relation=request.relation,
+            relation=terms.relation,
             share=share,
             measurement=law,
-            accountant="pure" if pure else "zcdp",
+            accountant="pure" if terms.pure else "zcdp",
             initial=initial,
         )
         plans.append(plan)
@@ -83,7 +71,7 @@ def rounds_by_rows(
     loops = tuple(_loop(plan) for plan in plans)
     event = Compose((initial, AnyOf(loops)))
     place = max(i for i, start in enumerate(STARTS) if start <= usual)
-    guarantee = target_guarantee(event, request.epsilon, delta)
+    guarantee = target_guarantee(event, terms.epsilon, delta)
     whole = replace(plans[place], event=event, guarantee=guarantee)
     return RoundsByRows(tuple(choices), tuple(plans), whole, choices[place].rounds)
 

@@ -44,7 +44,7 @@ from winnow.release.rounds.crossing.tables import (
     first_tables,
     table_noise,
 )
-from winnow.select.crossing import check_scale
+from winnow.select.crossing.selection import check_scale
 
 
 @dataclass(frozen=True)

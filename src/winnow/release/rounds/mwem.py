@@ -54,9 +54,6 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-TABLES = "tables"
-"""Rounds over whole tables, see ``winnow.release.rounds.whole_tables``."""
-
 UPDATES = ("gap", "hardt", "sign")
 """Rounds over single queries."""
 

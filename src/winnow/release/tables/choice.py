@@ -10,16 +10,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.checks import exact
-from winnow.core.relation import Relation
-from winnow.errors import ParameterError
-from winnow.privacy import zcdp_rho
-from winnow.privacy.discrete_gaussian import largest_squared_ratio
 from winnow.release.tables.errors import Errors, Spread, predicted
 from winnow.release.tables.estimates import noise_variance, precision_of
 from winnow.release.tables.measured import NoisyForm, Space, SummedColumn, TableForm
@@ -28,6 +23,7 @@ from winnow.release.tables.parts import TablePart
 from winnow.release.tables.split import components, joint_tables, laplace_split
 from winnow.release.tables.strategy import Geometry, combined
 from winnow.release.tables.trees import Tree, candidates, flat
+from winnow.release.terms import LARGE, ReleaseTerms
 
 Floats = NDArray[np.float64]
 
@@ -49,51 +45,23 @@ Gaussian noise with its root, and is less unless epsilon is in the thousands."""
 _SMALLEST_GAIN = 1e-9
 _NEARLY = 1 - Fraction(1, 2**28)
 """Of what is allowed: more than the rounding of sensitivities."""
-_LARGE = Fraction(10**9)
 _LEAST_SCALE = Fraction(1, 16)
 
 
 @dataclass(frozen=True)
-class TableSetting:
-    """What a strategy has to fit into."""
+class Aim:
+    """What a strategy has to fit into, and what it is to keep small."""
 
-    relation: Relation
-    rows_per_person: int
-    total_public: bool
-    epsilon: Fraction
-    delta: Fraction
-    accountant: str = "best"
-    """What the noise is sized by: "best", "zcdp", or "pure", which has no use for a delta."""
+    terms: ReleaseTerms
     objective: str = "balanced"
     values: tuple[SummedColumn, ...] = ()
     joint: bool = True
     """Whether tables of several tables' columns may be measured instead."""
 
     @property
-    def laws(self) -> tuple[str, ...]:
-        """The laws of noise that are private enough."""
-        if not self.delta or self.accountant == "pure":
-            return ("laplace",)
-        # At the same rho, Laplace noise has twice the variance, or more.
-        return ("gaussian",) if self.accountant == "zcdp" else ("laplace", "gaussian")
-
-    def squared_ratio(self, least_variance: Fraction) -> Fraction:
-        """What Gaussian noise may have, if no variance is below this."""
-        return _squared_ratio(self.epsilon, self.delta, least_variance, self.accountant)
-
-
-@lru_cache(maxsize=256)
-def _squared_ratio(epsilon: Fraction, delta: Fraction, least: Fraction, by: str) -> Fraction:
-    if by == "zcdp":
-        found = 2 * exact("rho", zcdp_rho(epsilon, delta))
-    else:
-        ratio = largest_squared_ratio(epsilon, delta, least_variance=least)
-        found = exact("squared_ratio", ratio)
-    if found <= 0:
-        raise ParameterError(
-            f"epsilon={float(epsilon):g} is too small for Gaussian noise of any size; raise it"
-        )
-    return found
+    def total_public(self) -> bool:
+        """Whether everybody knows the number of rows."""
+        return self.terms.total is not None
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,29 +85,29 @@ class Strategy:
         return tuple(predicted([one], self.mechanism.law) for one in self.spreads)
 
 
-def choose(parts: tuple[TablePart, ...], setting: TableSetting) -> list[Strategy]:
+def choose(parts: tuple[TablePart, ...], aim: Aim) -> list[Strategy]:
     """All strategies, the one to take first."""
     plain = Geometry(parts, _flat_trees(parts))
-    laws = setting.laws
+    laws = aim.terms.laws
     if len(parts) > MOST_PURE and "gaussian" in laws:
         laws = ("gaussian",)
-    cells = {law: _cells(plain, law, setting) for law in laws}
+    cells = {law: _cells(plain, law, aim) for law in laws}
     noise = {law: _plain(each) for law, each in cells.items()}
     found = list(noise.values())
-    best = min(found, key=lambda each: score(each, setting.objective))
+    best = min(found, key=lambda each: score(each, aim.objective))
     for law in laws:
         found.append(cells[law])
-        for geometry in _geometries(plain, law, setting):
+        for geometry in _geometries(plain, law, aim):
             if law == "laplace":
-                found.append(_split(geometry, setting, ()))
-                if setting.joint and (joint := joint_tables(geometry)):
-                    found.append(_split(geometry, setting, joint))
-                    found += _joint(geometry, setting, joint)
+                found.append(_split(geometry, aim, ()))
+                if aim.joint and (joint := joint_tables(geometry)):
+                    found.append(_split(geometry, aim, joint))
+                    found += _joint(geometry, aim, joint)
             else:
-                found += _residuals(geometry, setting, noise[law])
+                found += _residuals(geometry, aim, noise[law])
 
     def key(each: Strategy) -> tuple[bool, float]:
-        return each.name == PLAIN or _worse(each, best), score(each, setting.objective)
+        return each.name == PLAIN or _worse(each, best), score(each, aim.objective)
 
     return sorted(found, key=key)
 
@@ -165,7 +133,7 @@ def _flat_trees(parts: tuple[TablePart, ...]) -> dict[int, Tree]:
     return {c: flat(part.schema.shape[c]) for part in parts for c in part.columns}
 
 
-def _geometries(plain: Geometry, law: str, setting: TableSetting) -> Iterator[Geometry]:
+def _geometries(plain: Geometry, law: str, aim: Aim) -> Iterator[Geometry]:
     """Columns without an order, and the best trees for those with ranges."""
     yield plain
     parts, trees = plain.parts, dict(plain.trees)
@@ -177,7 +145,7 @@ def _geometries(plain: Geometry, law: str, setting: TableSetting) -> Iterator[Ge
         return
     for column, own in ranged.items():
         costs = [
-            (_cost(Geometry(tuple(own), {column: tree}), law, setting), place, tree)
+            (_cost(Geometry(tuple(own), {column: tree}), law, aim), place, tree)
             for place, tree in enumerate(candidates(trees[column].size))
         ]
         trees[column] = min(costs)[2]
@@ -191,9 +159,9 @@ def _sampled(part: TablePart) -> TablePart:
     return TablePart(part.schema, part.columns, part.starts[::step], part.stops[::step])
 
 
-def _cost(geometry: Geometry, law: str, setting: TableSetting) -> float:
+def _cost(geometry: Geometry, law: str, aim: Aim) -> float:
     """The weighted sum of variances that the best strategy on these trees has, up to a factor."""
-    gains = _gains(geometry, _weights(geometry.parts, setting.objective), setting)
+    gains = _gains(geometry, _weights(geometry.parts, aim.objective), aim)
     if law == "gaussian":
         return sum(math.sqrt(gain * geometry.price(space)) for space, gain in gains.items()) ** 2
     split = laplace_split(geometry, gains)
@@ -201,10 +169,10 @@ def _cost(geometry: Geometry, law: str, setting: TableSetting) -> float:
     return sum(gain / precision[space] for space, gain in gains.items())
 
 
-def _gains(geometry: Geometry, weights: Floats, setting: TableSetting) -> dict[Space, float]:
+def _gains(geometry: Geometry, weights: Floats, aim: Aim) -> dict[Space, float]:
     """What each subspace is worth; a public total is worth nothing."""
     gains = geometry.gains(weights)
-    if setting.total_public:
+    if aim.total_public:
         del gains[()]
     least = _SMALLEST_GAIN * max(gains.values(), default=1.0)
     return {space: max(gain, least) for space, gain in gains.items()}
@@ -220,20 +188,18 @@ Entry = tuple[TableForm, float]
 """A table of counts, and its relative precision (Gaussian) or inverse scale (Laplace)."""
 
 
-def _fitted(
-    geometry: Geometry, entries: list[Entry], law: str, setting: TableSetting
-) -> MeasureTables:
-    """The least noise, in these proportions, that the setting allows; values get equal shares."""
+def _fitted(geometry: Geometry, entries: list[Entry], law: str, aim: Aim) -> MeasureTables:
+    """The least noise, in these proportions, that the budget allows; values get equal shares."""
     layers: list[list[tuple[TableForm, Fraction, int | None]]] = []
     layers.append([(table, Fraction(weight), None) for table, weight in entries])
-    for place, values in enumerate(setting.values):
+    for place, values in enumerate(aim.values):
         wanted = dict.fromkeys(part.place for part in geometry.parts)
         tables = [TableForm(each, False, values.reach, signed=True) for each in wanted]
         layers.append([(table, Fraction(1, table.reach), place) for table in tables])
 
     def size(layer: list[tuple[TableForm, Fraction, int | None]]) -> Fraction:
         tables, weights, _ = zip(*layer, strict=True)
-        where = (setting.relation, setting.rows_per_person)
+        where = (aim.terms.relation, aim.terms.rows_per_person)
         return joint_size(law, tables, geometry.trees, weights, *where)
 
     together = layers[0]
@@ -255,24 +221,22 @@ def _fitted(
         return tuple(NoisyForm(table, each, values) for (table, _, values), each in pairs)
 
     if law == "laplace":
-        found = measured(setting.epsilon)
+        found = measured(aim.terms.exact_epsilon)
     else:  # the larger the least variance, the more is allowed; and that lowers the variances
-        found = measured(setting.squared_ratio(Fraction(1)))
+        found = measured(aim.terms.squared_ratio(Fraction(1)))
         least = min(each.noise for each in found)
-        lowered = least * setting.squared_ratio(Fraction(1)) / setting.squared_ratio(_LARGE)
-        target = setting.squared_ratio(max(Fraction(1), Fraction(math.floor(lowered))))
+        lowered = least * aim.terms.squared_ratio(Fraction(1)) / aim.terms.squared_ratio(LARGE)
+        target = aim.terms.squared_ratio(max(Fraction(1), Fraction(math.floor(lowered))))
         found = measured(target)
         if size([(each.table, 1 / each.noise, each.values) for each in found]) > target:
             found = measured(target * _NEARLY)  # rounding up twice went past it
     trees = tuple(sorted(geometry.trees.items()))
-    return MeasureTables(trees, found, law, setting.values, setting.rows_per_person)
+    return MeasureTables(trees, found, law, aim.values, aim.terms.rows_per_person)
 
 
-def _strategy(
-    name: str, geometry: Geometry, entries: list[Entry], law: str, setting: TableSetting
-) -> Strategy:
-    mechanism = _fitted(geometry, entries, law, setting)
-    precision = precisions(geometry, mechanism, total_public=setting.total_public)
+def _strategy(name: str, geometry: Geometry, entries: list[Entry], law: str, aim: Aim) -> Strategy:
+    mechanism = _fitted(geometry, entries, law, aim)
+    precision = precisions(geometry, mechanism, total_public=aim.total_public)
     return Strategy(name, geometry, mechanism, geometry.spreads(precision, law))
 
 
@@ -299,28 +263,28 @@ def _leaves(geometry: Geometry) -> list[Space]:
     return list(dict.fromkeys(part.place for part in geometry.parts))
 
 
-def _cells(geometry: Geometry, law: str, setting: TableSetting) -> Strategy:
+def _cells(geometry: Geometry, law: str, aim: Aim) -> Strategy:
     """The cells of every table that is asked for, with the same noise."""
     entries = [(TableForm(place, False), 1.0) for place in _leaves(geometry)]
-    return _strategy(f"cells, {law} noise", geometry, entries, law, setting)
+    return _strategy(f"cells, {law} noise", geometry, entries, law, aim)
 
 
-def _split(geometry: Geometry, setting: TableSetting, joint: Sequence[Space]) -> Strategy:
+def _split(geometry: Geometry, aim: Aim, joint: Sequence[Space]) -> Strategy:
     """Sums of blocks: all tables and levels in the best proportions, with joint tables or not."""
-    weights = _weights(geometry.parts, setting.objective)
-    shares = laplace_split(geometry, _gains(geometry, weights, setting), joint)
+    weights = _weights(geometry.parts, aim.objective)
+    shares = laplace_split(geometry, _gains(geometry, weights, aim), joint)
     entries = [(TableForm(place, False), share) for place, share in shares.items()]
     title = _title(geometry) + (", joint tables too" if joint else "")
-    return _strategy(f"{title}, laplace noise", geometry, entries, "laplace", setting)
+    return _strategy(f"{title}, laplace noise", geometry, entries, "laplace", aim)
 
 
-def _joint(geometry: Geometry, setting: TableSetting, joint: Sequence[Space]) -> Iterator[Strategy]:
+def _joint(geometry: Geometry, aim: Aim, joint: Sequence[Space]) -> Iterator[Strategy]:
     """One table of all columns for each group of tables that share columns."""
     groups = components(part.columns for part in geometry.parts)
     places = [tuple((column, 0) for column in columns) for columns in groups]
     if set(places) <= {*joint, *_leaves(geometry)}:
         entries = [(TableForm(place, False), 1.0) for place in places]
-        yield _strategy("joint cells, laplace noise", geometry, entries, "laplace", setting)
+        yield _strategy("joint cells, laplace noise", geometry, entries, "laplace", aim)
 
 
 def _title(geometry: Geometry) -> str:
@@ -344,12 +308,12 @@ def _plain(cells: Strategy) -> Strategy:
     return Strategy(PLAIN, geometry, cells.mechanism, spreads)
 
 
-def _residuals(geometry: Geometry, setting: TableSetting, plain: Strategy) -> Iterator[Strategy]:
+def _residuals(geometry: Geometry, aim: Aim, plain: Strategy) -> Iterator[Strategy]:
     """Residual tables in the best proportions, and nearer to plain noise while that is better."""
-    spaces = [space for space in geometry.spaces if space or not setting.total_public]
+    spaces = [space for space in geometry.spaces if space or not aim.total_public]
     if not spaces:  # columns of one code: only the number of rows could be told
         return
-    gains = _optimal(geometry, setting)
+    gains = _optimal(geometry, aim)
     price = dict(zip(geometry.spaces, geometry.prices.tolist(), strict=True))
     wanted = {space: math.sqrt(gains[space] / price[space]) for space in spaces}
     even = combined(geometry, dict.fromkeys(_leaves(geometry), 1.0))
@@ -359,7 +323,7 @@ def _residuals(geometry: Geometry, setting: TableSetting, plain: Strategy) -> It
     for part in (0.0, 0.25, 0.5, 0.75):
         mixed = {s: (1 - part) * wanted[s] / top + part * even[s] / base for s in spaces}
         entries = [(TableForm(s, True), _in_integers(geometry, s, mixed[s])) for s in spaces]
-        found = _strategy(f"{title}, gaussian noise", geometry, entries, "gaussian", setting)
+        found = _strategy(f"{title}, gaussian noise", geometry, entries, "gaussian", aim)
         yield found
         if not _worse(found, plain):
             return
@@ -374,11 +338,11 @@ def _in_integers(geometry: Geometry, space: Space, precision: float) -> float:
     return precision / scale
 
 
-def _optimal(geometry: Geometry, setting: TableSetting) -> Mapping[Space, float]:
+def _optimal(geometry: Geometry, aim: Aim) -> Mapping[Space, float]:
     """The gains for the objective; for 'max', weights are moved to the tables that are worst."""
-    weights = _weights(geometry.parts, setting.objective)
-    best = gains = _gains(geometry, weights, setting)
-    if setting.objective != "max" or len(geometry.parts) == 1:
+    weights = _weights(geometry.parts, aim.objective)
+    best = gains = _gains(geometry, weights, aim)
+    if aim.objective != "max" or len(geometry.parts) == 1:
         return gains
     least = math.inf
     for _ in range(_REWEIGHTED):
@@ -386,11 +350,11 @@ def _optimal(geometry: Geometry, setting: TableSetting) -> Mapping[Space, float]
         precision = {s: math.sqrt(g / price[s]) for s, g in gains.items()}
         cost = sum(precision[s] * price[s] for s in precision)
         precision = {s: p / cost for s, p in precision.items()}
-        if setting.total_public:
+        if aim.total_public:
             precision[()] = math.inf
         worst = geometry.worst(precision)
         if worst.max() < least:
             least, best = float(worst.max()), gains
         weights = weights * (worst / worst.max()) ** 0.7
-        gains = _gains(geometry, weights, setting)
+        gains = _gains(geometry, weights, aim)
     return best

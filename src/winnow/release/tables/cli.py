@@ -122,7 +122,7 @@ def tabulate(
     from winnow.core.saving import check_target, receipt_path
     from winnow.read.about import table as about_table
     from winnow.read.table import read_table
-    from winnow.topk.beside import rest_of
+    from winnow.select.beside import rest_of
 
     check_unit_said(person, one_row, "--person")
     check_cut(asked.with_cut, person is not None, "--person and --max-rows")
@@ -202,7 +202,7 @@ def _write(
         released.value.save(out, about=released.to_about())
         written.append(("tables", out))
     if plot is not None:
-        from winnow.plots.tables import draw_tables
+        from winnow.show.plots.tables import draw_tables
 
         seeded = "" if released.receipt.randomness == "os" else " (seeded: not private)"
         title = f"{released.guarantee}{seeded}"
@@ -217,7 +217,7 @@ def _write_report(
     from datetime import UTC, datetime
 
     from winnow.core.saving import write_whole
-    from winnow.report.tabulated import tables_page
+    from winnow.show.report.tabulated import tables_page
 
     made = tables_page(
         released,

@@ -24,8 +24,8 @@ from winnow.release.tables.result import ReleasedTables
 from winnow.release.tables.strategy import Geometry
 from winnow.release.tables.trees import flat
 from winnow.select.about import AboutScores
-from winnow.topk.mechanisms.noisy_counts import NoisyCounts
-from winnow.topk.mechanisms.unknown_domain import StabilityThreshold
+from winnow.select.mechanisms.noisy_counts import NoisyCounts
+from winnow.select.mechanisms.unknown_domain import StabilityThreshold
 
 MOST_KEYS = 1 << 31
 KEY = "item"

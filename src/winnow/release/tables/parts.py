@@ -15,8 +15,9 @@ from winnow.core.process import memory_text, parse_memory
 from winnow.core.schema import Schema
 from winnow.core.workloads.forms import CodeRanges, WholeTable
 from winnow.core.workloads.interval import interval_label
+from winnow.core.workloads.marginal import MarginalPart
 from winnow.core.workloads.part import Part
-from winnow.core.workloads.workload import Maker, Workload
+from winnow.core.workloads.workload import Maker, Workload, bound_workload
 from winnow.errors import ParameterError
 from winnow.foreign import shown
 from winnow.release.tables.measured import Space
@@ -75,10 +76,11 @@ class TablePart:
         return [tuple(interval_label(self.schema, self.columns[0], a, b) for a, b in pairs)]
 
 
-def parts_of(schema: Schema, by: Any, memory: str | int) -> tuple[TablePart, ...]:
-    """The tables that a user asks for, each once, or an error that says what may be asked."""
-    parts = _bound(schema, by, memory)
-    cells = sum(math.prod(schema.shape[c] for c in part.columns) + part.size for part in parts)
+def parts_of(workload: Workload, memory: str | int) -> tuple[TablePart, ...]:
+    """The tables of a workload, or an error that says what may be asked."""
+    parts = tuple(_of_workload(workload.schema, part) for part in workload.parts)
+    shape = workload.schema.shape
+    cells = sum(math.prod(shape[c] for c in part.columns) + part.size for part in parts)
     if BYTES_PER_CELL * cells > parse_memory(memory):
         raise ParameterError(
             f"these tables have {cells:,} cells and need about "
@@ -88,15 +90,10 @@ def parts_of(schema: Schema, by: Any, memory: str | int) -> tuple[TablePart, ...
     return parts
 
 
-def _bound(schema: Schema, by: Any, memory: str | int) -> tuple[TablePart, ...]:
-    if isinstance(by, Maker):
-        by = by.over(schema, memory=memory)
-    if isinstance(by, Workload):
-        if by.schema != schema:
-            raise ParameterError(
-                "the workload is over another schema than the table; bind it to that"
-            )
-        return tuple(_of_workload(schema, part) for part in by.parts)
+def tables_workload(schema: Schema, by: Any, memory: str | int) -> Workload:
+    """The tables that a user asks for, each once, as a workload over a schema."""
+    if isinstance(by, Maker | Workload):
+        return bound_workload(by, schema, memory)
     if isinstance(by, str) or not isinstance(by, Sequence) or not by:
         raise ParameterError(
             f"by={shown(by)} names no table; give a list of columns such as ['race', 'age'], a "
@@ -110,11 +107,11 @@ def _bound(schema: Schema, by: Any, memory: str | int) -> tuple[TablePart, ...]:
                 f"by={shown(by)} mixes columns and tables; give one list of columns, or a list of "
                 "lists"
             )
-        parts.append(TablePart(schema, schema.positions(names)))
+        parts.append(MarginalPart(schema, schema.positions(names)))
     seen = [frozenset(part.columns) for part in parts]
     if len(set(seen)) != len(seen):
         raise ParameterError("a table is asked for more than once; name each set of columns once")
-    return tuple(parts)
+    return Workload(schema, tuple(parts))
 
 
 def _of_workload(schema: Schema, part: Part) -> TablePart:

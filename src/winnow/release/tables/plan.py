@@ -24,13 +24,15 @@ from winnow.read.crossing import SealedTable, sealed_table
 from winnow.release.tables.estimates import layer_of
 from winnow.release.tables.expected import SCOPE, StrategyRow, TableRow, TablesExpected, expected_of
 from winnow.release.tables.keys import keys_expected, keys_plan
+from winnow.release.tables.parts import tables_workload
 from winnow.release.tables.request import PlannedTabulate, Tabulate
 from winnow.release.tables.result import ReleasedTables
-from winnow.release.tables.settings import TableRequest, TablesSettings, tables_settings
+from winnow.release.tables.settings import TablesSettings, tables_settings
+from winnow.release.terms import ReleaseTerms
 from winnow.select.about import AboutScores
 from winnow.select.about import about as about_counts
-from winnow.topk.beside import charged_with, cut_of, run_beside
-from winnow.topk.mechanisms.cut_away import MeasureCut
+from winnow.select.beside import charged_with, cut_of, run_beside
+from winnow.select.mechanisms.cut_away import MeasureCut
 
 _STEPS = 40
 _MOST_EPSILON = 2.0**20
@@ -102,9 +104,9 @@ class TabulatePlan(Plan[Any, ReleasedTables], InNotebook):
     ) -> Released[ReleasedTables]:
         """Charge the budget, draw all tables, and release them with their errors."""
         held = padding or self.asked.running.padding()
-        ready = self.ready(data)
         if self.cut is None:
-            return super().run(ready, budget=budget, seed=seed, padding=held)
+            return super().run(data, budget=budget, seed=seed, padding=held)
+        ready = self.ready(data)
         return run_beside(
             self.cut, self.release, ready, data.people, budget=budget, seed=seed, padding=held
         )
@@ -167,6 +169,11 @@ class TabulatePlan(Plan[Any, ReleasedTables], InNotebook):
 
     def __str__(self) -> str:
         shown = ruled(self.table(), texts=())
+        if len(self.compared) > 1:
+            rows = [
+                [row.strategy, f"{row.largest:,.3g}", f"{row.mean:,.3g}"] for row in self.compared
+            ]
+            shown += ["", *ruled([["strategies compared", "largest", "mean"], *rows], texts=(0,))]
         return "\n".join([self._title(), f"by {self.strategy}", "", *shown, "", SCOPE])
 
 
@@ -244,23 +251,18 @@ def _settings(asked: Tabulate, public: AboutTable, epsilon: Real) -> TablesSetti
     if public.schema is None:
         raise ParameterError("tables need the columns of their table; give wn.plan.table(schema)")
     known = 1 if public.rows_are_public else None  # that it is known matters, not what it is
-    return tables_settings(
-        TableRequest(
-            schema=public.schema,
-            by=asked.by,
-            epsilon=epsilon,
-            delta=asked.delta,
-            values=asked.values if isinstance(asked.values, str) else tuple(asked.values),
-            objective=asked.objective,
-            relation=public.relation,
-            rows_per_person=public.rows_per_person,
-            public_rows=known if public.rows is None else public.rows,
-            accountant=(
-                "best" if asked.budget is None else sizing_accountant(asked.budget, asked.delta)
-            ),
-            memory=asked.running.memory,
-        )
+    budget, memory = asked.budget, asked.running.memory
+    terms = ReleaseTerms(
+        tables_workload(public.schema, asked.by, memory),
+        epsilon,
+        asked.delta,
+        public.relation,
+        public.rows_per_person,
+        known if public.rows is None else public.rows,
+        "best" if budget is None else sizing_accountant(budget, asked.delta),
+        memory,
     )
+    return tables_settings(terms, values=asked.values, objective=asked.objective)
 
 
 def _tables(settings: TablesSettings, public: AboutTable) -> Plan[SealedTable, ReleasedTables]:

@@ -145,8 +145,8 @@ class ReleasedTable(InNotebook, Framed, Estimates):
     def plot(self, path: str | Path) -> None:
         """Draw bars with intervals, or a heat map of two columns, as .png, .svg or .pdf."""
         from winnow.core.saving import write_whole
-        from winnow.plots.figures import ENDINGS
-        from winnow.plots.tables import draw_table
+        from winnow.show.plots.figures import ENDINGS
+        from winnow.show.plots.tables import draw_table
 
         target = Path(path)
         check_target(target, ENDINGS)
@@ -159,7 +159,7 @@ class ReleasedTable(InNotebook, Framed, Estimates):
         )
 
     def _picture(self) -> bytes:
-        from winnow.plots.tables import draw_table
+        from winnow.show.plots.tables import draw_table
 
         return draw_table(self)
 
@@ -269,7 +269,7 @@ class ReleasedTables(InNotebook, Framed):
                     picture=self._picture if self.parts else None)  # fmt: skip
 
     def _picture(self) -> bytes:
-        from winnow.plots.tables import draw_tables
+        from winnow.show.plots.tables import draw_tables
 
         return draw_tables(self, title="")
 

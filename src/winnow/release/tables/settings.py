@@ -7,37 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any
 
-from winnow.core.checks import Real, count, delta_range, exact, one_of, positive_float
-from winnow.core.relation import Relation
-from winnow.core.schema import Schema
+from winnow.core.checks import one_of
 from winnow.privacy import Guarantee, guarantee_of
 from winnow.privacy.calibration import sized_guarantee
-from winnow.release.tables.choice import OBJECTIVES, PLAIN, Strategy, TableSetting, choose, score
+from winnow.release.tables.choice import OBJECTIVES, PLAIN, Aim, Strategy, choose, score
 from winnow.release.tables.parts import TablePart, parts_of
 from winnow.release.tables.values import ValueColumn, value_columns
-
-
-@dataclass(frozen=True)
-class TableRequest:
-    """The public parameters of a tabulation."""
-
-    schema: Schema
-    by: Any
-    epsilon: Real
-    delta: Real = 0.0
-    values: Sequence[str] = ()
-    objective: str = "balanced"
-    relation: Relation = Relation.SUBSTITUTION
-    rows_per_person: int = 1
-    public_rows: int | None = None
-    """The number of rows, where the relation makes it public or a user states one."""
-    accountant: str = "best"
-    memory: str | int = "4GB"
-    joint: bool = True
-    """Whether tables of several tables' columns may be measured instead."""
+from winnow.release.terms import ReleaseTerms
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,34 +50,26 @@ class TablesSettings:
         )
 
 
-def tables_settings(request: TableRequest) -> TablesSettings:
-    """Fix everything, or say what is impossible; nothing is charged here."""
-    positive_float(epsilon=request.epsilon)
-    delta_range(delta=request.delta)
-    one_of(OBJECTIVES, objective=request.objective)
-    count(rows_per_person=request.rows_per_person)
-    parts = parts_of(request.schema, request.by, request.memory)
-    values = value_columns(request.schema, request.values)
-    total = request.public_rows
-    epsilon, delta = exact("epsilon", request.epsilon), exact("delta", request.delta)
-    setting = TableSetting(
-        relation=request.relation,
-        rows_per_person=int(request.rows_per_person),
-        total_public=total is not None,
-        epsilon=epsilon,
-        delta=delta,
-        accountant=request.accountant,
-        objective=request.objective,
-        values=tuple(each.values for each in values),
-        joint=request.joint,
-    )
-    strategies = tuple(choose(parts, setting))
-    guarantee = _guarantee(strategies[0], request, delta)
-    return TablesSettings(parts, values, total, strategies, guarantee, request.objective)
+def tables_settings(
+    terms: ReleaseTerms,
+    *,
+    values: Sequence[str] = (),
+    objective: str = "balanced",
+    joint: bool = True,
+) -> TablesSettings:
+    """Fix everything, or say what is impossible; nothing is charged here.
 
-
-def _guarantee(strategy: Strategy, request: TableRequest, delta: Fraction) -> Guarantee:
-    promised = strategy.mechanism.promise(request.relation)
-    if strategy.mechanism.law == "laplace":
-        return guarantee_of(promised.event)
-    return sized_guarantee(promised.event, request.epsilon, delta)
+    ``joint``: whether tables of several tables' columns may be measured instead.
+    """
+    one_of(OBJECTIVES, objective=objective)
+    parts = parts_of(terms.workload, terms.memory)
+    summed = value_columns(terms.schema, values)
+    aim = Aim(terms, objective, tuple(each.values for each in summed), joint)
+    strategies = tuple(choose(parts, aim))
+    mechanism = strategies[0].mechanism
+    event = mechanism.promise(terms.relation).event
+    if mechanism.law == "laplace":
+        guarantee = guarantee_of(event)
+    else:
+        guarantee = sized_guarantee(event, terms.epsilon, terms.exact_delta)
+    return TablesSettings(parts, summed, terms.total, strategies, guarantee, objective)

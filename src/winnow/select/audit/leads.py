@@ -17,7 +17,7 @@ from winnow.core.checks import Real
 from winnow.core.laws import Law
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
-from winnow.select.mechanism import NoisyTopWithLeads
+from winnow.select.mechanisms.lipschitz import NoisyTopWithLeads
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -22,11 +22,11 @@ from winnow.audit.probabilities import Exchangeable, Model, model_for
 from winnow.core.formulas import log1mexp
 from winnow.core.laws import Law
 from winnow.core.utility import Utility
-from winnow.select.large_margin import LargeMargin
-from winnow.select.margin_search import stopping_margin
-from winnow.select.mechanism import LipschitzMechanism
-from winnow.select.ranked_large_margin import RankedLargeMargin
-from winnow.select.sparse_vector import SparseVector
+from winnow.select.mechanisms.large_margin import LargeMargin
+from winnow.select.mechanisms.lipschitz import LipschitzMechanism
+from winnow.select.mechanisms.margin_search import stopping_margin
+from winnow.select.mechanisms.ranked_large_margin import RankedLargeMargin
+from winnow.select.mechanisms.sparse_vector import SparseVector
 
 Floats = NDArray[np.float64]
 

@@ -16,8 +16,8 @@ from winnow.core.noisy_top.ranked import ExplicitRanks
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.select.audit.model import LargeMarginModel, large_margin_model
-from winnow.select.ranked_conditional import Choosing, DistanceToInstability
-from winnow.select.ranked_large_margin import RankedLargeMargin
+from winnow.select.mechanisms.ranked_conditional import Choosing, DistanceToInstability
+from winnow.select.mechanisms.ranked_large_margin import RankedLargeMargin
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

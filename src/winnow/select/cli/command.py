@@ -91,7 +91,7 @@ def select(
     from winnow.core.saving import check_target, save_released
     from winnow.read.files import read_scores
     from winnow.read.scores import seal_scores
-    from winnow.select.crossing import Selection
+    from winnow.select.crossing.selection import Selection
 
     if out is not None:
         check_target(out)

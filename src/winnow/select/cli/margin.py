@@ -196,8 +196,8 @@ def _shell_paid_for(found: MarginPlan) -> list[tuple[str, str]]:
 
 def draw(found: MarginPlan, ending: str) -> bytes:
     """The needed margins against the size of the universe."""
-    from winnow.plots.curves import MarginFigure, draw_margins
     from winnow.select.plan.margin import COMPARED
+    from winnow.show.plots.curves import MarginFigure, draw_margins
 
     opponent = {name: row["permute-and-flip"] for name, row in found.crossover.items()}
     ends = [power for power in opponent.values() if not math.isinf(power)]

@@ -160,7 +160,7 @@ def _check_figure(plot: Path | None, *, has_gaps: bool) -> None:
 def _draw(plot: Path, plans: Plans, about_gaps: str) -> None:
     from winnow.cli.comparison import chance_curves, true_answer
     from winnow.core.saving import write_whole
-    from winnow.plots.curves import draw_chances
+    from winnow.show.plots.curves import draw_chances
 
     every = list(plans.values())
     first = every[0]

@@ -39,7 +39,7 @@ from functools import lru_cache
 import numpy as np
 
 from winnow.core.laws import Law
-from winnow.select.margin_search import stopping_margin
+from winnow.select.mechanisms.margin_search import stopping_margin
 from winnow.select.plan.chances import (
     CUT,
     Floats,

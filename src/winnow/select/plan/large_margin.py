@@ -35,7 +35,7 @@ from winnow.core.relation import Relation
 from winnow.core.utility import Utility
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
-from winnow.select.margin_search import stopping_margin
+from winnow.select.mechanisms.margin_search import stopping_margin
 from winnow.select.plan.chances import MOST_CANDIDATES, GapProfile, Gaps
 from winnow.select.plan.margin import COMPARED, MarginQuestion, is_pure
 from winnow.select.plan.setting import Setting

@@ -14,7 +14,7 @@ import numpy as np
 
 from winnow.core.laws import Law
 from winnow.errors import ParameterError
-from winnow.select.margin_search import stopping_margin, three_laplace_tail
+from winnow.select.mechanisms.margin_search import stopping_margin, three_laplace_tail
 from winnow.select.plan.chances import Counts, Floats, GapProfile, gauss, win_chances, with_kinks
 
 MOST_RANKS = 1_000_000

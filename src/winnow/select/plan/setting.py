@@ -12,8 +12,8 @@ import numpy as np
 from winnow.core.laws import Law
 from winnow.core.utility import Utility
 from winnow.errors import ParameterError
-from winnow.select.large_margin import LargeMargin
-from winnow.select.mechanism import LipschitzMechanism
+from winnow.select.mechanisms.large_margin import LargeMargin
+from winnow.select.mechanisms.lipschitz import LipschitzMechanism
 from winnow.select.plan import bounds
 from winnow.select.plan.bounds import set_chance, top_set_chance
 from winnow.select.plan.chances import Floats, GapProfile, win_chances

@@ -20,9 +20,10 @@ from winnow.read.counts import SealedCounts
 from winnow.read.score_source import ScoreSource
 from winnow.read.scores import SealedScores
 from winnow.select.about import About, AboutClasses, AboutScores, about
-from winnow.select.crossing import Selection, check_scale
-from winnow.select.large_margin import LargeMargin
-from winnow.select.mechanism import LipschitzMechanism, NoisyTopWithLeads
+from winnow.select.crossing.selection import Selection, check_scale
+from winnow.select.mechanisms.large_margin import LargeMargin
+from winnow.select.mechanisms.lipschitz import LipschitzMechanism, NoisyTopWithLeads
+from winnow.select.mechanisms.sparse_vector import AboveAnswer
 from winnow.select.methods import (
     SELECT_METHODS,
     Exponential,
@@ -38,7 +39,6 @@ from winnow.select.open_selection import selected_of
 from winnow.select.plan.expected import SelectExpected, SelectTarget, expected_of, target_of
 from winnow.select.plan.setting import Setting
 from winnow.select.request import Above, AskedSelect, PlannedSelect, Select
-from winnow.select.sparse_vector import AboveAnswer
 from winnow.select.table import check_promised, one_of_classes, selection_of
 
 PURE: dict[str, PickMethod] = {
@@ -144,18 +144,19 @@ class SelectPlan(Plan[Any, Any], InNotebook):
         return pairs_card("Plan of a selection", shown)
 
     def __str__(self) -> str:
-        if self.expected is not None:
-            return str(self.expected)
-        return f"{self.name}, {self.guarantee}\nnothing is known of its error beforehand"
+        if self.expected is None:
+            return f"{super().__str__()}\nnothing is known of its error beforehand"
+        bounds = [(word, row.bound) for word, row in self.compared.items()]
+        others = ", ".join(f"{word} {bound:.4g}" for word, bound in bounds if bound is not None)
+        return f"{self.expected}\n{'bounds of all':<16}{others}"
 
 
 @guarded
 def _run(
     plan: SelectPlan, data: Any, budget: Budget | None, seed: Any, padding: Padding | None
 ) -> Released[Any]:
-    sealed = plan.ready(data)
-    whole: Plan[Any, Any] = _of_source(plan) if isinstance(sealed, ScoreSource) else plan
-    return Plan.run(whole, sealed, budget=budget, seed=seed, padding=padding)
+    whole: Plan[Any, Any] = _of_source(plan) if isinstance(data, ScoreSource) else plan
+    return Plan.run(whole, data, budget=budget, seed=seed, padding=padding)
 
 
 def _of_source(plan: SelectPlan) -> SelectPlan:

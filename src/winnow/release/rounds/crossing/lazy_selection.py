@@ -34,7 +34,7 @@ from winnow.privacy import Promise, promise
 from winnow.release.rounds.kernels.block_sampler import BlockSampler
 from winnow.release.rounds.kernels.clocked_sampler import ClockedSampler
 from winnow.release.rounds.kernels.distribution import Distribution
-from winnow.select.crossing import check_scale
+from winnow.select.crossing.selection import check_scale
 
 _LARGEST_TOTAL = 1 << 45
 _LARGEST_EXPONENT = 1 << 28

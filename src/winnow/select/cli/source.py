@@ -1,0 +1,267 @@
+"""Where a top k comes from: an event log, or a file of ready counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import winnow
+from winnow.cli.options import PLAIN_TEXT, TextOptions, check_unit_said
+from winnow.core.options import AUTO
+from winnow.core.relation import Relation
+from winnow.core.utility import declared
+from winnow.errors import DataError, InputError, ParameterError
+from winnow.foreign import reason
+from winnow.read.counts import SealedCounts, private_counts
+from winnow.read.files import STDIN, read_scores
+from winnow.read.people import PersonBound
+from winnow.read.records import csv_records, lines_of, text_of
+from winnow.read.scores import seal_scores
+from winnow.select.about import AboutScores
+from winnow.select.mechanisms.unknown_domain import LimitedDomain, StabilityThreshold
+from winnow.select.methods import PickMethod
+from winnow.select.plan.top_k.verb import TopKPlan
+from winnow.select.request import TopK
+from winnow.select.top_k_methods import OF_LISTS, OF_PRIVATE_LABELS
+
+
+def about_log(
+    item: str,
+    person: str | None,
+    most: int | None,
+    relation: Relation,
+    public: Sequence[str] | None,
+) -> AboutScores:
+    """What is public of the counts of a log before it is counted."""
+    bound = None
+    if person is not None and most is not None:
+        bound = PersonBound(person, item, most)
+    return AboutScores(
+        utility=declared(1, True, relation),
+        candidates=None if public is None else len(public),
+        max_items=1 if person is None else most,
+        private=public is None,
+        bound=bound,
+    )
+
+
+def about_file(
+    sensitivity: float | tuple[float, float], most: int | None, relation: Relation, *, public: bool
+) -> AboutScores:
+    """What is public of ready counts before their file is read."""
+    utility = declared(sensitivity, not isinstance(sensitivity, tuple), relation)
+    return AboutScores(utility=utility, max_items=most, private=not public)
+
+
+def check_words(asked: TopK, about: AboutScores) -> None:
+    """Refuse what does not go together, in the words of the command."""
+    method, public = asked.method, not about.private
+    word = AUTO if isinstance(method, str) else method.word()
+    if asked.ordered is False and (word != AUTO or not public):
+        raise ParameterError(
+            "--any-order is for the automatic choice among methods for a public list; leave it out"
+        )
+    if public and word in words_of(OF_PRIVATE_LABELS):
+        raise ParameterError(
+            f"{word} is for items that are found in an event log, and this list of items is "
+            f"public; choose auto or one of: {', '.join(words_of(OF_LISTS))}"
+        )
+    if public:
+        return
+    if word in words_of(OF_LISTS):
+        raise ParameterError(
+            f"{word} needs a public list of items, and these are found in the event log; give "
+            f"the list with --items, or choose auto or one of: "
+            f"{', '.join(words_of(OF_PRIVATE_LABELS))}"
+        )
+    if asked.delta == 0:
+        raise ParameterError(
+            "the items are found in the event log, so they are private too: that an item "
+            "occurs can be due to one person; give --delta, for example 1e-6, or a public "
+            "list of the items with --items"
+        )
+    if asked.with_counts and about.max_items is None:
+        raise ParameterError(
+            "--with-counts of private items needs a bound on the items of one person; give "
+            "--max-items"
+        )
+
+
+def words_of(methods: Iterable[type[PickMethod]]) -> list[str]:
+    """The words of methods."""
+    return [each.word() for each in methods]
+
+
+def threshold_text(plan: TopKPlan) -> str | None:
+    """What a label found in the data had to pass, where labels are private: public numbers."""
+    utility = plan.about.utility
+    match plan.release.mechanism:
+        case StabilityThreshold() as chosen:
+            passed = chosen.threshold(utility)
+            return f"a label found in the data had to reach a noisy count of {passed:,}"
+        case LimitedDomain() as chosen:
+            lead, rank = chosen.lead(utility), (chosen.reach or 0) + 1
+            return (
+                f"a label found in the data had to beat, with noise, the count at rank {rank:,} by "
+                f"{lead:,}"
+            )
+        case _:
+            return None
+
+
+def read_items(path: Path, *, line_breaks: bool = False, option: str = "--items") -> list[str]:
+    """One item per line; in a .csv or .tsv file one column, its name in the first line.
+
+    ``line_breaks`` says that the fields of such a file may hold line breaks.
+    """
+    ending = path.suffix.lower()
+    try:
+        text = text_of(path.read_bytes())
+        if ending in (".csv", ".tsv"):
+            return _each_once(_column(text, "\t" if ending == ".tsv" else ",", line_breaks))
+        return _each_once(enumerate(lines_of(text), start=1))
+    except InputError as error:
+        problem = str(error)
+    except OSError as error:
+        problem = f"{reason(error)}; check the path"
+    raise DataError(f"{option} {path}: {problem}")
+
+
+def _each_once(numbered: Iterable[tuple[int, str]]) -> list[str]:
+    seen: dict[str, int] = {}
+    for line, item in numbered:
+        if not item.strip():
+            continue
+        if item in seen:
+            raise DataError(
+                f"what stands in line {seen[item]} stands again in line {line}; list every item "
+                "once"
+            )
+        seen[item] = line
+    if not seen:
+        raise DataError("there are no items; write one on each line")
+    return list(seen)
+
+
+def _column(text: str, delimiter: str, line_breaks: bool) -> list[tuple[int, str]]:
+    rows = []
+    for line, row in csv_records(text, delimiter, line_breaks=line_breaks):
+        if len(row) > 1:
+            raise DataError(
+                f"line {line} has {len(row)} fields; give a file with one column, its name in "
+                "the first line"
+            )
+        if row:
+            rows.append((line, row[0]))
+    return rows[1:]
+
+
+def counts_of_file(
+    file: str,
+    item: str,
+    count: str,
+    about: AboutScores,
+    *,
+    text: TextOptions = PLAIN_TEXT,
+    header: bool = False,
+) -> SealedCounts:
+    """Ready counts of a file, whose items are public or were found in the data."""
+    names, counts = read_scores(
+        file,
+        label_column=item,
+        score_column=count,
+        header=header,
+        options=("--item", "--count"),
+        **text.said(),
+    )
+    if counts.dtype.kind != "i" or (counts < 0).any():
+        raise DataError(
+            f"{file}: at least one count (column {count!r}) is negative or not a whole number; "
+            "give counts of people"
+        )
+    if about.private:
+        return private_counts(names, counts, about.utility, about.max_items)
+    sealed = seal_scores(counts, about.utility, labels=names, copy=False)
+    return SealedCounts(sealed.values, names, about.utility, about.max_items)
+
+
+def counts_of_log(
+    file: str,
+    item: str,
+    person: str | None,
+    most: int | None,
+    about: AboutScores,
+    seed: int | None,
+    **how: Any,
+) -> SealedCounts:
+    """The people of an event log, counted."""
+    return winnow.counts(
+        file,
+        item=item,
+        person=person,
+        max_items=most,
+        relation=about.relation,
+        salt=None if seed is None else f"seed {seed}",  # repeatable, too
+        **how,
+    )
+
+
+def check_source(
+    file: str,
+    count: str | None,
+    max_items: int | None,
+    *,
+    person: str | None,
+    items: Path | None,
+    memory: str | None,
+    header: bool,
+    labels: str | None,
+    one_row: bool,
+    sensitivity: str,
+) -> None:
+    """Refuse options that would do nothing for this kind of file, and what is left unsaid."""
+    if count is None:
+        check_unit_said(person, one_row, "--person")
+        if labels is not None:
+            raise ParameterError(
+                "--labels is for ready counts, with --count; the items of an event log are private "
+                "unless --items lists them"
+            )
+        if sensitivity != "1":
+            raise ParameterError(
+                "--sensitivity is for ready counts, with --count; in an event log each person "
+                "counts once for an item"
+            )
+        if file == STDIN:
+            raise ParameterError("an event log is read from a file; on standard input give --count")
+        if header:
+            raise ParameterError(
+                "--header is for ready counts, with --count; an event log has a first line of "
+                "names anyway, and messages show only those that you gave"
+            )
+        if person is None and max_items is not None:
+            raise ParameterError(
+                "--max-items needs --person: without it every row is a person of its own, "
+                "with one item"
+            )
+        return
+    if labels is None:
+        raise ParameterError(
+            "say where the items of these counts come from: --labels public if the list was fixed "
+            "without looking at the data, and has every item that there could be; --labels private "
+            "with --delta if they were found in the data, since one person can be the reason that "
+            "an item is there"
+        )
+    said = {
+        "--person": person,
+        "--items": items,
+        "--memory": memory,
+        "--one-row-per-person": one_row,
+    }
+    for option, given in said.items():
+        if given:
+            raise ParameterError(
+                f"{option} is for event logs, and --count says that the file has ready counts; "
+                "leave out one of them"
+            )

@@ -1,0 +1,231 @@
+"""``winnow top-k``: the most common items of an event log or of a file of counts, privately."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from winnow.cli.derived import Typed
+from winnow.cli.options import (
+    PLAIN_TEXT,
+    HeaderOption,
+    JsonOption,
+    Labels,
+    OutOption,
+    SeedOption,
+    TextOptions,
+    option,
+    plot_of,
+    relation_of_people,
+    sensitivity_of,
+)
+from winnow.cli.recording import UNRECORDED, Record
+from winnow.cli.reporting import reported, saved_then_shown
+from winnow.cli.with_cut import check_cut
+from winnow.core.checks import count as whole
+from winnow.core.relation import Relation
+from winnow.errors import DataError, ParameterError
+from winnow.select.request import TopK
+
+_COLUMNS = "Columns and people"
+_OUTPUT = "Output"
+
+EXAMPLES = """\
+Examples:
+
+winnow top-k visits.parquet --item page --person visitor -k 10 --epsilon 1 --delta 1e-6
+
+winnow top-k 'logs/*.csv' --item page --person visitor --max-items 3 \
+--items pages.txt -k 10 --epsilon 1 --with-counts --plot top.png
+
+winnow top-k votes.csv --item city --count votes -k 5 --epsilon 0.5 --out top.csv --labels public
+"""
+
+
+@reported()
+def top_k(
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="An event log: CSV, TSV or Parquet, or a pattern such as 'logs/*.parquet'. With "
+            "--count a file of ready counts: also JSON records, or - for CSV on standard input.",
+        ),
+    ],
+    item: Annotated[
+        str,
+        option("--item", "COLUMN", "The column of items.", _COLUMNS),
+    ],
+    asked: Typed[TopK],
+    seed: SeedOption = None,
+    text: TextOptions = PLAIN_TEXT,
+    person: Annotated[
+        str | None,
+        option(
+            "--person",
+            "COLUMN",
+            "The column that says whose event it is.",
+            _COLUMNS,
+        ),
+    ] = None,
+    one_row: Annotated[
+        bool,
+        typer.Option(
+            "--one-row-per-person",
+            help="Nobody has two rows: one row is what is protected.",
+            rich_help_panel=_COLUMNS,
+        ),
+    ] = False,
+    max_items: Annotated[
+        int | None,
+        option(
+            "--max-items",
+            "L",
+            "Count each person for at most L items; with --count: how it was counted.",
+            _COLUMNS,
+        ),
+    ] = None,
+    items: Annotated[
+        Path | None,
+        option(
+            "--items",
+            "FILE",
+            "The public list of items, one on each line, or a CSV with one column. Without "
+            "it the items of a log are private, too.",
+            _COLUMNS,
+        ),
+    ] = None,
+    count: Annotated[
+        str | None,
+        option(
+            "--count",
+            "COLUMN",
+            "The file has ready counts in this column, each item once; say with --labels where its "
+            "items come from.",
+            _COLUMNS,
+        ),
+    ] = None,
+    labels: Annotated[
+        Labels | None,
+        option(
+            "--labels",
+            "WORD",
+            "With --count: public (the list was fixed without looking at the data) or private "
+            "(found in the data; needs --delta).",
+            _COLUMNS,
+        ),
+    ] = None,
+    sensitivity: Annotated[
+        str,
+        option(
+            "--sensitivity",
+            "S",
+            "With --count: the most by which one person raises a count, or DOWN,UP for what adding "
+            "a person does, such as 0.25,1.",
+            _COLUMNS,
+        ),
+    ] = "1",
+    relation: Annotated[Relation | None, relation_of_people(_COLUMNS, Relation.ADD_REMOVE)] = None,
+    memory: Annotated[
+        str | None,
+        option(
+            "--memory",
+            "SIZE",
+            "For counting a log: how much memory to use, e.g. 2GB. Nothing goes to disk.",
+            _OUTPUT,
+        ),
+    ] = None,
+    header: HeaderOption = False,
+    json: JsonOption = False,
+    out: OutOption = None,
+    plot: Annotated[Path | None, plot_of("Draw the noisy counts (turns on --with-counts)")] = None,
+    record: Record = UNRECORDED,
+) -> None:
+    """Release the K most common items privately.
+
+    FILE is an event log with one row for each event, in which a person may stand many times;
+    or, with --count, a file of items and their counts.
+    """
+    from winnow.cli.files import are_large, named_by
+    from winnow.cli.printing import counting
+    from winnow.cli.recording import warn_of_other_labels
+    from winnow.core.saving import write_whole
+    from winnow.select.cli.source import (
+        about_file,
+        about_log,
+        check_source,
+        check_words,
+        counts_of_file,
+        counts_of_log,
+        read_items,
+        threshold_text,
+    )
+    from winnow.select.cli.view import draw, save_top, show_top
+
+    relation, budget = record.account(relation, Relation.ADD_REMOVE)
+    bounded = count is None and person is not None and max_items is not None
+    check_cut(asked.with_cut, bounded, "--person and --max-items")
+    with_counts = asked.with_counts or plot is not None
+    request = asked(with_counts=with_counts, budget=budget, seed=seed)
+    k = request.k
+    check_source(
+        file, count, max_items, person=person, items=items, memory=memory, header=header,
+        labels=labels, one_row=one_row, sensitivity=sensitivity,
+    )  # fmt: skip
+    read = named_by(file)
+    _check_targets([*read, *([] if items is None else [items])], out, plot, k)
+    public = None if items is None else read_items(items, line_breaks=text.line_breaks)
+    if public is not None and k > len(public):
+        raise DataError(f"k={k} exceeds the {len(public)} items of {items}; lower k")
+    if max_items is not None:
+        whole(max_items=max_items)
+    if count is None:
+        about = about_log(item, person, max_items, relation, public)
+    else:
+        moved = sensitivity_of(sensitivity)
+        about = about_file(moved, max_items, relation, public=labels == "public")
+    check_words(request, about)
+    plan = request.plan(about)  # what cannot be met is refused before anything is read
+    warn_of_other_labels(budget, read)
+    with counting(f"counting {file}") if are_large(read) else nullcontext() as progress:
+        if count is not None:
+            counts = counts_of_file(file, item, count, about, text=text, header=header)
+            plan = request.plan(counts)  # again, for as many items as there are
+        else:
+            counted: dict[str, Any] = {"items": public, "progress": progress, **text.said()}
+            if memory is not None:
+                counted["memory"] = memory
+            counts = counts_of_log(file, item, person, max_items, about, seed, **counted)
+        released = plan.run(counts, budget=budget, seed=seed)
+
+    shown: dict[str, Any] = {
+        "ordered": plan.expected.ordered,
+        "margin": plan.expected.counts_margin if with_counts else None,
+    }
+
+    def show() -> None:
+        passed = threshold_text(plan)
+        show_top(released, k=k, with_counts=with_counts, threshold=passed, **shown)
+
+    with saved_then_shown(released, json, show):
+        if out is not None:
+            save_top(out, released, with_counts=with_counts)
+        if plot is not None:
+            title = f"Top {k}: {item}"
+            how: dict[str, Any] = {"method": plan.method.word(), "ending": plot.suffix.lower()}
+            write_whole(plot, draw(released, title=title, **how, **shown))
+
+
+def _check_targets(read: list[Path], out: Path | None, plot: Path | None, k: int) -> None:
+    """Refuse what could not be saved or drawn, before anything is counted."""
+    from winnow.cli.files import check_targets
+
+    if plot is not None:
+        from winnow.show.plots.bars import MOST_BARS
+
+        if k > MOST_BARS:
+            raise ParameterError(f"--plot draws up to {MOST_BARS} bars, and k={k}; leave it out")
+    check_targets(read, out, plot)

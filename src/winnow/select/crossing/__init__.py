@@ -1,0 +1,1 @@
+"""Draws: files that open sealed scores, counts and classes with a key."""

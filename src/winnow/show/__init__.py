@@ -1,0 +1,1 @@
+"""What people see of results and plans: documents, and how they are rendered."""

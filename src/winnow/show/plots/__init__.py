@@ -1,0 +1,1 @@
+"""Figures of public numbers, made with matplotlib (the extra ``plots``) as bytes."""

@@ -1,0 +1,116 @@
+"""Released tables: bars with intervals, curves with bands, heat maps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from winnow.show.plots.figures import STYLES, add_axes, as_file, empty_figure, wrapped
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from winnow.release.tables.result import ReleasedTable, ReleasedTables
+
+MOST_TABLES = 6
+_MOST_BARS = 40
+_MOST_ROWS = 40
+_MOST_NUMBERS = 12
+"""Columns of a heat map that are wide enough for numbers."""
+
+_BLUE = STYLES[0]["color"]
+
+
+def draw_table(table: ReleasedTable, *, title: str = "", ending: str = ".png") -> bytes:
+    """One table as the content of a file."""
+    figure = empty_figure(9, _height(table))
+    _draw(add_axes(figure, (1, 1, 1)), table)
+    if title:
+        figure.suptitle(title, x=0.01, ha="left", fontsize=13, parse_math=False)
+    return as_file(figure, ending)
+
+
+def draw_tables(tables: ReleasedTables, *, title: str, ending: str = ".png") -> bytes:
+    """The first tables in one figure."""
+    shown = list(tables)[:MOST_TABLES]
+    wide = min(2, len(shown))
+    lines = -(-len(shown) // wide)
+    figure = empty_figure(8.5 * wide, 0.6 + lines * max(map(_height, shown)))
+    for place, table in enumerate(shown, 1):
+        _draw(add_axes(figure, (lines, wide, place)), table)
+    more = len(tables) - len(shown)
+    heading = f"{title} (and {more} more tables)" if more else title
+    figure.suptitle(heading, x=0.01, ha="left", fontsize=13, parse_math=False)
+    return as_file(figure, ending)
+
+
+def _height(table: ReleasedTable) -> float:
+    shape = table.estimate.shape
+    lines = int(np.prod(shape[:-1])) if len(shape) > 1 else shape[0]
+    return 2.0 + 0.3 * min(max(lines, 6), _MOST_ROWS)
+
+
+def _draw(axes: Axes, table: ReleasedTable) -> None:
+    if table.estimate.ndim > 1:
+        _heat_map(axes, table)
+    elif table.estimate.size <= _MOST_BARS:
+        _bars(axes, table)
+    else:
+        _curve(axes, table)
+    axes.set_title(table.part.title, loc="left", fontsize=12, parse_math=False)
+
+
+def _bars(axes: Axes, table: ReleasedTable) -> None:
+    low, high = table.interval(0.95)
+    places = np.arange(table.estimate.size)
+    axes.barh(places, table.estimate, height=0.72, color=_BLUE)
+    reach = (high - low) / 2
+    axes.errorbar(table.estimate, places, xerr=reach, fmt="none", ecolor="#8c8c8c", capsize=3)
+    axes.set_yticks(places, _names(table.labels[0]), parse_math=False)
+    axes.set_ylim(max(len(places), 4) - 0.4, -0.6)
+    axes.set_xlabel("rows, with noise (whiskers: 95 %)", loc="right", fontsize=11)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+
+
+def _curve(axes: Axes, table: ReleasedTable) -> None:
+    low, high = table.interval(0.95)
+    places = np.arange(table.estimate.size)
+    axes.fill_between(places, low, high, color="#c9d6e6", linewidth=0, label="95 % interval")
+    axes.plot(places, table.estimate, color=_BLUE, linewidth=1.4, label="estimate")
+    shown = np.unique(np.linspace(0, len(places) - 1, 6).astype(int))
+    names = _names(table.labels[0])
+    axes.set_xticks(shown, [names[i] for i in shown], parse_math=False, rotation=20, ha="right")
+    axes.set_ylabel("rows, with noise")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.legend(frameon=False)
+
+
+def _heat_map(axes: Axes, table: ReleasedTable) -> None:
+    held = table.estimate.reshape(-1, table.estimate.shape[-1])[:_MOST_ROWS]
+    lowest, highest = min(0.0, float(held.min())), max(1.0, float(held.max()))
+    image = axes.imshow(held, aspect="auto", cmap="Blues", vmin=lowest, vmax=highest)
+    axes.figure.colorbar(image, ax=axes, label="rows, with noise", shrink=0.9)
+    rows = _joined(table.labels[:-1])[:_MOST_ROWS]
+    columns = _names(table.labels[-1])
+    shown = np.unique(np.linspace(0, len(columns) - 1, min(len(columns), 20)).astype(int))
+    axes.set_yticks(range(len(rows)), rows, parse_math=False, fontsize=9)
+    names = [columns[i] for i in shown]
+    axes.set_xticks(shown, names, parse_math=False, rotation=40, ha="right", fontsize=9)
+    if held.shape[1] <= _MOST_NUMBERS:
+        middle = (lowest + highest) / 2
+        for (y, x), value in np.ndenumerate(held):
+            ink = "white" if value > middle else "black"
+            axes.text(x, y, f"{value:,.0f}", ha="center", va="center", color=ink, fontsize=8)
+
+
+def _names(labels: Any) -> list[str]:
+    return [wrapped(label, 24) for label in labels]
+
+
+def _joined(labels: list[tuple[Any, ...]]) -> list[str]:
+    found = [""]
+    for names in labels:
+        found = [f"{before}, {name}" if before else name for before in found
+                 for name in _names(names)][: 4 * _MOST_ROWS]  # fmt: skip
+    return found

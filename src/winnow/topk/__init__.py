@@ -1,1 +1,0 @@
-"""The k items with the highest counts."""

@@ -1,1 +1,0 @@
-"""Exact probabilities of top-k releases, for the audits."""

@@ -1,1 +1,0 @@
-"""``winnow top-k`` and its plan."""
