@@ -77,11 +77,14 @@ class WeighedItems:
     """The people of a log and their items, to be weighed by whoever paid."""
 
     people: Sealed[Weights] = field(repr=False)
+    first: Sealed[Summed] | None = field(default=None, repr=False)
+    """The weights of all items, where they have been read."""
 
-    def summed(self, most: int) -> Sealed[Summed]:
-        """Read from the source now, and sealed again."""
-        return self.people.map(lambda people: people.summed(most), "weighed items")
+    def read(self, most: int) -> WeighedItems:
+        """With the weights of all items, read from the source now and sealed again."""
+        first = self.people.map(lambda people: people.summed(most), "weighed items")
+        return replace(self, first=first)
 
     def made_up(self) -> WeighedItems:
         """Nobody in the place of the people: for prices, which see no data."""
-        return replace(self, people=Sealed(NoWeights(), "weights"))
+        return WeighedItems(Sealed(NoWeights(), "weights"))
