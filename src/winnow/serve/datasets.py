@@ -41,7 +41,7 @@ Data = SealedTable | SealedCounts | SealedBaskets
 
 RELEASES = {
     "table": ("select", "top-k", "tabulate", "release"),
-    "events": ("select", "top-k", "tabulate"),
+    "events": ("select", "top-k", "labels", "tabulate"),
     "baskets": ("itemsets",),
 }
 

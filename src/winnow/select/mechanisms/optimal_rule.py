@@ -6,18 +6,20 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import exact
+from winnow.core.key import Key
 from winnow.core.noisy_top.count_classes import CountClasses, Drawn, uniform_places
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.errors import ParameterError
 from winnow.privacy import ApproxDP, Promise
+from winnow.read.counts import SealedCounts, label_text
 from winnow.select.crossing.private_labels import EVERY, UnknownDomain
 from winnow.select.mechanisms.blocks import blocks_of
 
@@ -121,6 +123,10 @@ class OptimalRule(UnknownDomain):
                 "optimal-rule is for counts of people, which one person moves by 1"
             )
         self.rule(utility.relation)
+
+    def _labels(self, counts: SealedCounts, key: Key) -> tuple[list[Any], list[int] | None]:
+        """By their text: the order in which an engine tells them is that of their counts."""
+        return sorted(super()._labels(counts, key)[0], key=label_text), None
 
     def _draw(
         self, counts: Integers, utility: Utility, tape: Tape
