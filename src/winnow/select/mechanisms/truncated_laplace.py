@@ -111,6 +111,10 @@ class TruncatedLaplace(UnknownDomain):
         allowed = exact("delta", self.delta) / self._moved(utility.relation)
         return least_edge(float(self.scale(utility)), float(allowed) * (1 - 2.0**-50))
 
+    def threshold(self, utility: Utility) -> int:
+        """The least noisy count that is released."""
+        return self.edge(utility) + 1
+
     def check_scales(self, utility: Utility) -> None:
         """Refuse what cannot be released, before anything is charged."""
         if utility.one_sided != 1:
@@ -136,7 +140,7 @@ class TruncatedLaplace(UnknownDomain):
         if len(counts) == 0:
             return [], [] if self.with_counts else None
         noisy = counts + self._noise(tape.child("noise"), len(counts), utility)
-        enough = np.flatnonzero(noisy > self.edge(utility))
+        enough = np.flatnonzero(noisy >= self.threshold(utility))
         chosen = enough[largest_by_lot(noisy[enough], self.k, tape.child("ties"))]
         return chosen.tolist(), noisy[chosen].tolist() if self.with_counts else None
 
@@ -146,6 +150,6 @@ class TruncatedLaplace(UnknownDomain):
             tape,
             lambda block, size: self._noise(block, size, utility),
             self.k,
-            self.edge(utility) + 1,
+            self.threshold(utility),
         )
         return drawn if self.with_counts else Drawn(drawn.places)

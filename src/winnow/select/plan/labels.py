@@ -147,7 +147,7 @@ def _people_needed(mechanism: UnknownDomain, held: int, about: AboutScores) -> f
         case WeightedGaussian():
             return mechanism.people_needed(held, relation)
         case TruncatedLaplace():
-            return float(mechanism.edge(about.utility) + 1)
+            return float(mechanism.threshold(about.utility))
         case OptimalRule():
             return float(mechanism.people_needed(relation))
     return None
