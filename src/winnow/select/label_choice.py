@@ -116,7 +116,8 @@ def laplace_above(lead: Floats, scale: float) -> Floats:
 def truncated_above(counts: Floats, edge: int, scale: float) -> Floats:
     """The chance that counts with noise of at most ``edge`` are above it."""
     lost = laplace_above(np.array([-float(edge)]), scale)[0]
-    return np.maximum(0.0, laplace_above(counts - edge, scale) - lost) / (1 - 2 * lost)
+    above = np.maximum(0.0, laplace_above(counts - edge, scale) - lost)
+    return np.asarray(above / (1 - 2 * lost), np.float64)
 
 
 def mean_losses(ways: Mapping[str, Callable[[Log], float]], least: float) -> dict[str, float]:
@@ -135,8 +136,7 @@ def mean_losses(ways: Mapping[str, Callable[[Log], float]], least: float) -> dic
 def best_rounds(about: AboutScores, sizes: Sizes, most: int) -> int:
     """One round or two, by the labels that they are expected to find."""
     ways = {
-        str(rounds): found_by_gaussian(about, sizes, most, rounds, spread=True)
-        for rounds in (1, 2)
+        str(rounds): found_by_gaussian(about, sizes, most, rounds, spread=True) for rounds in (1, 2)
     }
     losses = mean_losses(ways, ENOUGH)
     return 2 if losses["2"] < losses["1"] else 1

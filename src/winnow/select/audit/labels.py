@@ -7,11 +7,9 @@ cells above the threshold, so that the law of all labels together is a product.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,22 +20,23 @@ from winnow.audit.result import AuditResult
 from winnow.core.plan import plan_of
 from winnow.core.relation import Relation
 from winnow.core.run import single_run
-from winnow.core.sealed import Sealed
-from winnow.core.spread import GRID, weight
+from winnow.core.spread import weight
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.privacy import Truncated
-from winnow.read.counts import SealedCounts
-from winnow.read.weights import Summed, WeighedItems, Weights
 from winnow.release.rounds.audit.rounds import as_twin
+from winnow.select.audit.listed_people import (
+    BrokenWholeWeight,
+    Group,
+    ListedPeople,
+    Owned,
+    counts_of,
+)
 from winnow.select.crossing.private_labels import EVERY
 from winnow.select.mechanisms.optimal_rule import OptimalRule, chances
 from winnow.select.mechanisms.weighted_gaussian import WeightedGaussian, least_passing
 
 Floats = NDArray[np.float64]
-Owned = tuple[str, ...]
-"""The labels of a person."""
-Group = tuple[Owned, ...]
 
 _LABELS = "abc"
 SETS: tuple[Owned, ...] = tuple(
@@ -46,48 +45,7 @@ SETS: tuple[Owned, ...] = tuple(
 _CELLS = 6
 """Of noisy weights from the threshold on, each half a deviation wide; the last has no end."""
 _TOLERANCE = 1e-9
-_DRAWN = 1_500
-
-
-@dataclass(frozen=True)
-class ListedPeople(Weights):
-    """A few people and their labels, weighed as an engine would."""
-
-    people: Group
-
-    def summed(self, most: int, without: Sequence[str] = ()) -> Summed:
-        """Those of a person that stay are the first by their text."""
-        totals: Counter[str] = Counter()
-        for owned in self.people:
-            left = sorted(set(owned) - set(without))[:most]
-            if left:
-                totals.update(dict.fromkeys(left, self.each(len(left))))
-        items = sorted(totals)
-        return Summed(items, np.array([totals[item] for item in items], np.int64))
-
-    def each(self, labels: int) -> int:
-        """What someone with so many labels adds to each."""
-        return weight(labels)
-
-
-class BrokenWholeWeight(ListedPeople):
-    """BROKEN: everybody adds the whole weight to every label."""
-
-    def each(self, labels: int) -> int:
-        """That of one label."""
-        return GRID
-
-
-def counts_of(people: Group, relation: Relation, kind: type[ListedPeople] = ListedPeople) -> SealedCounts:
-    """Counts of private labels, with the people behind them."""
-    held = Counter(label for owned in people for label in owned)
-    labels = sorted(held)
-    values = np.array([held[label] for label in labels], np.int64)
-    weighed = WeighedItems(Sealed(kind(people), "people"))
-    utility = Utility.declare(1, monotone=True, relation=relation)
-    return SealedCounts(
-        Sealed(values, "counts"), Sealed(labels, "labels"), utility, None, weighed=weighed
-    )
+_DRAWN = 600
 
 
 def law(mechanism: WeightedGaussian, people: ListedPeople, relation: Relation) -> Floats:
@@ -177,7 +135,7 @@ def enumerate_weighted(
 
 
 def enumerate_threshold(mechanism: WeightedGaussian, relation: Relation) -> AuditResult:
-    """The chance that a label leaves which one person alone has, however many of these there are."""
+    """How often a label leaves which one person alone has, however many of these there are."""
     worst, event = 0.0, mechanism.promise(relation).event
     assert isinstance(event, Truncated)
     most = mechanism.max_items or 1
@@ -202,10 +160,10 @@ def enumerate_threshold(mechanism: WeightedGaussian, relation: Relation) -> Audi
 
 
 def enumerate_rule(rule: OptimalRule, relation: Relation) -> AuditResult:
-    """Every number of people and one more; under substitution one more of this, one less of that."""
+    """Any number of people and one more; under substitution one less of another label, too."""
     found, bits = rule.rule(relation)
     p = np.array([Fraction(chance, 1 << bits) for chance in found], np.float64)
-    steps = [np.array([[1 - a, a], [1 - b, b]]) for a, b in zip(p[:-1], p[1:], strict=True)]
+    steps = [np.array([[1 - a, a], [1 - b, b]]) for a, b in pairwise(p.tolist())]
     epsilon, delta, worst = float(rule.epsilon), float(rule.delta), 0.0
     for step in steps:
         if relation is Relation.ADD_REMOVE:
@@ -253,7 +211,7 @@ def labels_enumerated(*, quick: bool = False) -> Iterator[AuditResult]:
 _DRAWN_FROM: Group = (("a",), ("a", "b"), ("a", "b", "c"), ("b",), ("a", "c"), ("a",), ("a", "b"))
 
 
-def sets_of(mechanism: WeightedGaussian, seed: int, draws: int) -> Floats:
+def sets_of(mechanism: WeightedGaussian, seed: int, draws: int) -> NDArray[np.int64]:
     """How often each set of labels was released by the mechanism itself."""
     relation, root = Relation.ADD_REMOVE, Tape.seeded(seed)
     plan, found = plan_of(mechanism, relation), np.zeros(9, np.int64)
@@ -262,7 +220,7 @@ def sets_of(mechanism: WeightedGaussian, seed: int, draws: int) -> Floats:
         key, _ = single_run(mechanism, relation, root.child(f"draw-{draw}"))
         released = plan.draw(counts, key)
         found[sum(1 << _LABELS.index(label) for label in released)] += 1
-    return np.asarray(found)
+    return found
 
 
 def fidelity_of_weighted(
@@ -363,7 +321,7 @@ class BrokenGrowth(OptimalRule):
 
 
 def labels_twins() -> Iterator[AuditResult]:
-    """A weight that is not spread, thresholds and noise that are too small, and a rule too quick."""
+    """Weights that are not spread, too little noise, a low threshold, and too quick a rule."""
     added, made = Relation.ADD_REMOVE, weighted()
     whole = enumerate_weighted(made, added, BrokenWholeWeight)
     yield as_twin("everybody adds a whole weight to each label", "Enumeration", whole)
@@ -385,7 +343,9 @@ def enumerate_sensitivity(mechanism: WeightedGaussian, relation: Relation) -> Au
     for one, other in pairs(relation):
         sums = [
             dict(zip(each.items, np.asarray(each.values).tolist(), strict=True))
-            for each in (ListedPeople(group).summed(mechanism.max_items or 1) for group in (one, other))
+            for each in (
+                ListedPeople(group).summed(mechanism.max_items or 1) for group in (one, other)
+            )
         ]
         moved = sum((sums[0].get(x, 0) - sums[1].get(x, 0)) ** 2 for x in _LABELS)
         worst = max(worst, moved / mechanism.variance(relation))

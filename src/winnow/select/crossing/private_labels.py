@@ -28,7 +28,6 @@ from winnow.read.kept import KeptCounts
 from winnow.read.people import People, PersonBound
 from winnow.read.scores import Scores, SealedScores
 
-
 EVERY = 1 << 62
 """The k of a list of all labels that pass: nobody has so many."""
 
@@ -123,7 +122,7 @@ class UnknownDomain(ABC):
         self.check_scales(counts.utility)
 
     def ready(self, counts: SealedCounts) -> SealedCounts:
-        """The counts with all that the draw needs of their source, which is read before a charge."""
+        """The counts with what the draw needs of their source, which is read before a charge."""
         return counts
 
     def guarantee(self, promised: Promise) -> Guarantee:

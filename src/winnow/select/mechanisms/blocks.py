@@ -31,9 +31,9 @@ LEAST = -(1 << 63)
 
 def blocks_of(classes: CountClasses, tape: Tape) -> Iterator[tuple[int, int, Tape]]:
     """The count of a block, how many candidates are in it, and a tape of its own."""
-    block = int(AT_ONCE.at)
+    block, of_classes = int(AT_ONCE.at), tape.child("class")
     for place, (count, size) in enumerate(zip(classes.counts.tolist(), classes.sizes, strict=True)):
-        of_class = tape.child("class").child(f"place-{place}")
+        of_class = of_classes.child(f"place-{place}")
         for first in range(0, size, block):
             yield count, min(block, size - first), of_class.child(f"from-{first}")
 

@@ -25,6 +25,7 @@ from winnow.select.crossing.selection import check_size
 from winnow.select.mechanisms.blocks import largest_in_blocks
 from winnow.select.mechanisms.noisy_counts import CountsWithNoise
 
+
 @lru_cache(maxsize=256)
 def calibrated_noise(
     epsilon: Fraction, delta: Fraction, relation: Relation, accountant: str = "best"

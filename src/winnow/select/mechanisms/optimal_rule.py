@@ -107,9 +107,7 @@ class OptimalRule(UnknownDomain):
     def rule(self, relation: Relation) -> tuple[tuple[int, ...], int]:
         """The chances by the number of people, times 2^bits; and bits."""
         people = relation.people
-        return chances(
-            exact("epsilon", self.epsilon) / people, exact("delta", self.delta) / people
-        )
+        return chances(exact("epsilon", self.epsilon) / people, exact("delta", self.delta) / people)
 
     def people_needed(self, relation: Relation) -> int:
         """So many people, of whom a label is released as often as not or more."""

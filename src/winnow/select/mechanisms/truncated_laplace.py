@@ -52,7 +52,8 @@ class TruncatedLaplace(UnknownDomain):
     """Add bounded Laplace noise to every count, and release the labels above the bound.
 
     Every label in the data gets discrete Laplace noise Z of scale b = L w'/epsilon, given that
-    |Z| <= K; of those whose noisy count is above K the k largest are released, with counts if asked.
+    |Z| <= K; of those whose noisy count is above K the k largest are released, with counts if
+    asked.
     It is ``StabilityThreshold`` with a lower threshold and less noise, for the same charge.
 
     Formal guarantees

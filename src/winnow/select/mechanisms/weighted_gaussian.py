@@ -129,8 +129,8 @@ class WeightedGaussian(UnknownDomain):
     of them adds w_d = floor(GRID/sqrt(d)) to each (where only counts bounded by L are at hand, w_L
     for everybody). Every label there is gets discrete Gaussian noise; those that reach a threshold
     are released, largest noisy weight first. [weighted Gaussian: Gopi et al. 2020]
-    With ``rounds=2`` a sixteenth of the squared ratio releases labels first; everybody drops these and
-    spreads the weight over the others, which the rest is for. [Gopi et al. 2020; DP-SIPS 2023]
+    With ``rounds=2`` a sixteenth of the squared ratio releases labels first; everybody drops these
+    and spreads the weight over the others, for the rest. [Gopi et al. 2020; DP-SIPS 2023]
     With ``peel`` a share of it selects k among the released labels, by Gumbel noise on the plain
     counts of people, which no bound cuts. [arXiv 2603.14016]
 
@@ -346,7 +346,9 @@ class WeightedGaussian(UnknownDomain):
         relation = counts.utility.relation
         scale = _per_round(self._ratio(relation), self._peeled) / counts.utility.width
         scores = self._people(found, counts, key)
-        order = noisy_top(scores, key.tape.child("peel"), Law.GUMBEL, scale, min(self.k, len(found)))
+        order = noisy_top(
+            scores, key.tape.child("peel"), Law.GUMBEL, scale, min(self.k, len(found))
+        )
         return [found[place] for place in order]
 
     def _people(self, found: list[Any], counts: SealedCounts, key: Key) -> Integers:

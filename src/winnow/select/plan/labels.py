@@ -82,7 +82,7 @@ class LabelsPlan(Plan[SealedCounts, list[Any]], InNotebook):
 
     @cached_property
     def compared(self) -> tuple[LabelsRow, ...]:
-        """Every method that may run on such counts, with its defaults; that of the plan as it is."""
+        """Every method that may run on such counts; those that do not, with their defaults."""
         rows = []
         for kind in OF_LABELS:
             if isinstance(self.method, kind):
