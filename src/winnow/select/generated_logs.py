@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,9 @@ _ACTIVITY = ((2.0, 0.8), (8.0, 1.0), (40.0, 1.2))
 """The median number of events of a person, and by how much its logarithm varies."""
 _POWERS = (0.6, 0.8, 1.0, 1.2)
 """A label's popularity falls with its rank to this power."""
+_AUDIENCES = (0.0, 0.5)
+"""By so much, for each deviation of activity, is the odds of every second label larger among the
+active and of the others smaller: weights then order labels otherwise than people do."""
 _LABELS = 100_000
 _GROUPS = 15
 """Of people who have about as many events each."""
@@ -29,11 +33,11 @@ _GROUPS = 15
 
 @dataclass(frozen=True)
 class Log:
-    """One of them; what it holds is expected, by the rank of a label."""
+    """One of them; what it holds is expected, the most common labels first."""
 
     people: int
     sizes: Floats
-    """How many labels are in each block of ranks."""
+    """How many labels are in each block of like ones."""
     has: Floats
     """The chance that somebody of a group (row) has a label of a block (column)."""
 
@@ -67,9 +71,11 @@ def generated_logs() -> tuple[Log, ...]:
     for people in _PEOPLE:
         for median, spread in _ACTIVITY:
             events = np.maximum(1.0, median * np.exp(spread * normal))
-            for power in _POWERS:
-                popular = middle**-power
-                share = popular / (popular @ sizes)
-                has = -np.expm1(-np.outer(events, share))
-                found.append(Log(people, sizes, has))
+            for power, audience in product(_POWERS, _AUDIENCES):
+                side = np.where(np.arange(len(sizes)) % 2, 1.0, -1.0)
+                popular = middle**-power * np.exp(audience * np.outer(normal, side))
+                share = popular / (popular @ sizes)[:, None]
+                has = -np.expm1(-events[:, None] * share)
+                order = np.argsort(-has.sum(axis=0), kind="stable")
+                found.append(Log(people, sizes[order], has[:, order]))
     return tuple(found)

@@ -65,10 +65,14 @@ class Gaussian:
             return log.weights(self.most, left)
         return log.counts(self.most) * weight(self.most) / GRID
 
-    def passing(self, log: Log, level: float = -math.inf, left: Floats | None = None) -> Floats:
-        """The chance of each label to be at a level or above."""
-        above = self.weights(log, left) - max(level, self.threshold)
-        return np.asarray(ndtr(above / self.deviation), np.float64)
+    def above(self, weights: Floats, level: float = -math.inf) -> Floats:
+        """The chance of each weight to be at a level or above, and to pass the threshold."""
+        beyond = weights - max(level, self.threshold)
+        return np.asarray(ndtr(beyond / self.deviation), np.float64)
+
+    def passing(self, log: Log, left: Floats | None = None) -> Floats:
+        """The chance of each label to pass the threshold."""
+        return self.above(self.weights(log, left))
 
 
 def found_by_gaussian(
