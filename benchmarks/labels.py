@@ -1,7 +1,7 @@
 """How many labels that nobody listed are found in real logs, by method.
 
-Means of `--runs` seeded runs on logs of `--data DIR`: steam, last.fm, bigrams, online retail, MSWeb,
-with bounds of 1 and 5 items where a method needs one.
+Means of `--runs` seeded runs on the logs of `--data DIR` (steam, last.fm, bigrams, online retail,
+MSWeb), with bounds of 1 and 5 items where a method needs one.
 Run: python benchmarks/labels.py --data DIR [--quick]
 """
 

@@ -60,10 +60,10 @@ from winnow.release.tables.trees import flat
 from winnow.select.audit.listed_people import counts_of
 from winnow.select.crossing.private_labels import EVERY
 from winnow.select.crossing.selection import FromClasses, SparseVectorStream
+from winnow.select.label_methods import OF_LABELS, LabelsMethod
 from winnow.select.mechanisms.cut_away import MeasureCut, WithCut
 from winnow.select.mechanisms.noisy_counts import WithCounts
 from winnow.select.mechanisms.ranked import Repeated
-from winnow.select.label_methods import OF_LABELS, LabelsMethod
 from winnow.select.methods import OF_SCORES, Sizes
 from winnow.select.top_k_methods import OF_LISTS, OF_PRIVATE_LABELS, PrivateLabelsMethod
 

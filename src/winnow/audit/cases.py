@@ -25,9 +25,9 @@ from winnow.select.audit.kept import KeptInEngine
 from winnow.select.audit.leads import with_leads
 from winnow.select.audit.ranked import on_unknown_universes
 from winnow.select.audit.top_k import (
+    BoundedNoiseModel,
     LimitedDomainModel,
     StabilityModel,
-    TruncatedModel,
     lists_and_sets,
     of_one_item,
 )
@@ -130,7 +130,7 @@ class OnLabels:
             lead, reach = inner.lead(utility), inner.reach or 0
             most = inner.max_items
             return RandomTies(LimitedDomainModel(scale, lead, reach, inner.k, most), inner.k)
-        of_noise = TruncatedModel if isinstance(inner, TruncatedLaplace) else StabilityModel
+        of_noise = BoundedNoiseModel if isinstance(inner, TruncatedLaplace) else StabilityModel
         by_position = of_noise(
             float(inner.scale(utility)),
             inner.threshold(utility),

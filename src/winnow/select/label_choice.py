@@ -40,7 +40,7 @@ ENOUGH = 1.0
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class WeightNoise:
     """Noise and threshold of weights, in people of one label."""
 
     deviation: float
@@ -51,7 +51,7 @@ class Gaussian:
     @classmethod
     def sized(
         cls, about: AboutScores, sizes: Sizes, most: int, share: float, lost: float, spread: bool
-    ) -> Gaussian:
+    ) -> WeightNoise:
         """With a share of the privacy loss, and so much of delta for the threshold."""
         people = about.relation.people
         rho = share * float(zcdp_rho(sizes.epsilon, exact("delta", sizes.delta) / 2))
@@ -78,10 +78,10 @@ class Gaussian:
 def found_by_gaussian(
     about: AboutScores, sizes: Sizes, most: int, rounds: int, *, spread: bool
 ) -> Callable[[Log], float]:
-    """How many labels weighted Gaussian noise is expected to find."""
+    """How many labels weighted WeightNoise noise is expected to find."""
     lost = float(exact("delta", sizes.delta)) / (2 * rounds)
     parts = [1.0] if rounds == 1 else [float(FIRST_ROUND), 1 - float(FIRST_ROUND)]
-    made = [Gaussian.sized(about, sizes, most, part, lost, spread) for part in parts]
+    made = [WeightNoise.sized(about, sizes, most, part, lost, spread) for part in parts]
 
     def found(log: Log) -> float:
         left = np.ones(len(log.sizes))

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +18,7 @@ from winnow.core.checks import exact
 from winnow.privacy import zcdp_rho
 from winnow.select.about import AboutScores
 from winnow.select.generated_logs import Log, generated_logs
-from winnow.select.label_choice import Gaussian, laplace_above
+from winnow.select.label_choice import WeightNoise, laplace_above
 from winnow.select.mechanisms.truncated_laplace import least_edge
 from winnow.select.methods import Sizes
 
@@ -44,9 +42,9 @@ def recall(log: Log, chance: Callable[[float], Floats], k: int) -> float:
 
 
 def by_weights(about: AboutScores, sizes: Sizes, most: int, peel: float) -> Chances:
-    """Weighted Gaussian noise, and peeling with a share of the privacy loss where there is one."""
+    """Weighted Gaussian noise, then peeling with a share of the privacy loss, if there is one."""
     lost = float(exact("delta", sizes.delta)) / 2
-    made = Gaussian.sized(about, sizes, most, 1 - peel, lost, about.weighed)
+    made = WeightNoise.sized(about, sizes, most, 1 - peel, lost, about.weighed)
     if not peel:
         return lambda log: _of_weights(made, log)
     rho = peel * float(zcdp_rho(sizes.epsilon, exact("delta", sizes.delta) / 2))
@@ -59,7 +57,7 @@ def by_weights(about: AboutScores, sizes: Sizes, most: int, peel: float) -> Chan
     return chance
 
 
-def _of_weights(made: Gaussian, log: Log) -> Callable[[float], Floats]:
+def _of_weights(made: WeightNoise, log: Log) -> Callable[[float], Floats]:
     weights = made.weights(log)
     return lambda level: made.above(weights, level)
 
@@ -84,7 +82,9 @@ def by_limited_domain(about: AboutScores, sizes: Sizes) -> Chances:
     k, delta = sizes.k, float(exact("delta", sizes.delta))
     epsilon, width = float(sizes.epsilon), float(about.utility.width)
     rho = float(zcdp_rho(sizes.epsilon, exact("delta", sizes.delta) / 2))
-    per_round = epsilon / k if sizes.accountant == "pure" else max(epsilon / k, math.sqrt(8 * rho / k))
+    per_round = (
+        epsilon / k if sizes.accountant == "pure" else max(epsilon / k, math.sqrt(8 * rho / k))
+    )
     reach = 100 * k + 1000
     moved = reach if about.max_items is None else about.relation.people * about.max_items
     lead = width * (1 + math.log(min(reach, moved) * 2 * (k + 1) / delta) / per_round)

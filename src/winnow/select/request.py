@@ -204,7 +204,7 @@ class PlannedTopK(AskedTopK):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Labels(Checked):
+class FindLabels(Checked):
     """Which labels there are in a log, where nobody listed them."""
 
     epsilon: Annotated[Real, EPSILON]

@@ -23,7 +23,7 @@ from winnow.select.mechanisms.lipschitz import LipschitzMechanism
 from winnow.select.mechanisms.sparse_vector import AboveAnswer, SparseVector
 from winnow.select.methods import PickMethod
 from winnow.select.open_selection import OpenSelection
-from winnow.select.request import Above, Labels, Select, TopK
+from winnow.select.request import Above, FindLabels, Select, TopK
 
 
 @takes(Select)
@@ -98,8 +98,8 @@ def most_common(counts: Any, asked: TopK) -> Released[list[Any]]:
     return asked.plan(counts).run(counts, budget=asked.budget, seed=asked.seed)
 
 
-@takes(Labels)
-def labels(counts: Any, asked: Labels) -> Released[list[Any]]:
+@takes(FindLabels)
+def labels(counts: Any, asked: FindLabels) -> Released[list[Any]]:
     """The labels that there are in a log, where nobody listed them, privately.
 
     ``counts`` is what ``winnow.counts(log, item=, person=)`` made of an event log, or ready counts
@@ -119,7 +119,7 @@ def labels(counts: Any, asked: Labels) -> Released[list[Any]]:
     return discovered(sealed_counts(counts), asked)
 
 
-def discovered(counts: Any, asked: Labels) -> Released[list[Any]]:
+def discovered(counts: Any, asked: FindLabels) -> Released[list[Any]]:
     """The labels that are found in sealed counts."""
     return asked.plan(counts).run(counts, budget=asked.budget, seed=asked.seed)
 

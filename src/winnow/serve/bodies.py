@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from winnow.itemsets.request import Itemsets
-from winnow.select.request import Labels
+from winnow.select.request import FindLabels
 from winnow.serve.asked import ReleaseOf, SelectOf, TabulateOf, TopKOf
 from winnow.serve.derived import body
 
@@ -99,13 +99,13 @@ else:
 if TYPE_CHECKING:
 
     class LabelsOrder(Order, kw_only=True, frozen=True):
-        """Read off ``Labels``."""
+        """Read off ``FindLabels``."""
 
         delta: float
         method: Any
 
 else:
-    LabelsOrder = body("LabelsOrder", Labels, Order, "labels", {})
+    LabelsOrder = body("LabelsOrder", FindLabels, Order, "labels", {})
 
 
 if TYPE_CHECKING:

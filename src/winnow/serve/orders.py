@@ -34,7 +34,7 @@ from winnow.release.plan import ReleasePlan
 from winnow.release.tables.plan import TabulatePlan
 from winnow.select.plan.top_k.verb import TopKPlan
 from winnow.select.plan.verb import SelectPlan
-from winnow.select.request import Labels
+from winnow.select.request import FindLabels
 from winnow.serve import bodies
 from winnow.serve.datasets import Catalogue, Data, OpenDataset, fitting
 from winnow.serve.derived import asked_of
@@ -198,10 +198,10 @@ def itemsets_of(order: bodies.ItemsetsOrder, budget: Budget) -> Itemsets:
     return asked
 
 
-def labels_of(order: bodies.LabelsOrder, budget: Budget) -> Labels:
+def labels_of(order: bodies.LabelsOrder, budget: Budget) -> FindLabels:
     """The request that an order says."""
     epsilon_of(order)
-    asked: Labels = asked_of(order, {}, budget=budget)
+    asked: FindLabels = asked_of(order, {}, budget=budget)
     return asked
 
 

@@ -31,7 +31,7 @@ from winnow.read.baskets import LAYOUTS
 from winnow.release.methods import METHODS as METHODS_OF_RELEASE
 from winnow.release.rounds.mwem import UPDATES
 from winnow.select.methods import OF_SCORES
-from winnow.select.request import Labels
+from winnow.select.request import FindLabels
 from winnow.select.top_k_methods import OF_LISTS, OF_PRIVATE_LABELS
 from winnow.session import Session
 
@@ -62,7 +62,7 @@ WORDS: dict[tuple[str, str], tuple[str, ...]] = {
     ("release", "index"): INDEX_NAMES,
     ("ask", "method"): next(field.words for field in options(Ask) if field.name == "method"),
     ("read_baskets", "layout"): LAYOUTS,
-    **words_taken("labels", Labels),
+    **words_taken("labels", FindLabels),
     **words_taken("lp", Lp),
     **words_taken("mips", Mips),
     **words_taken("boost", Boost),

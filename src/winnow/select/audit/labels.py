@@ -34,6 +34,7 @@ from winnow.select.audit.listed_people import (
 )
 from winnow.select.crossing.private_labels import EVERY
 from winnow.select.mechanisms.optimal_rule import OptimalRule, chances
+from winnow.select.mechanisms.truncated_laplace import TruncatedLaplace
 from winnow.select.mechanisms.weighted_gaussian import WeightedGaussian, least_passing
 
 Floats = NDArray[np.float64]
@@ -190,6 +191,11 @@ def weighted(rounds: int = 1) -> WeightedGaussian:
     return WeightedGaussian(1.5, 0.2, EVERY, 3, spread=True, rounds=rounds)
 
 
+def rule() -> OptimalRule:
+    """A rule of few steps."""
+    return OptimalRule(1.0, 1e-3, EVERY)
+
+
 def labels_enumerated(*, quick: bool = False) -> Iterator[AuditResult]:
     """Neighbours, thresholds, and the rule."""
     for relation in Relation:
@@ -203,7 +209,7 @@ def labels_enumerated(*, quick: bool = False) -> Iterator[AuditResult]:
         yield enumerate_threshold(
             WeightedGaussian(1.0, 1e-6, EVERY, 20, spread=True, rounds=2), relation
         )
-        yield enumerate_rule(OptimalRule(1.0, 1e-3, EVERY), relation)
+        yield enumerate_rule(rule(), relation)
         if not quick:
             yield enumerate_rule(OptimalRule(0.3, 1e-6, EVERY), relation)
 
@@ -296,6 +302,14 @@ class BrokenOneLabel(WeightedGaussian):
         return least_passing(self.variance(relation, number), lost, 1, spread=True)
 
 
+class BrokenEarlyEdge(TruncatedLaplace):
+    """BROKEN: noise ends, and labels leave, one count too early."""
+
+    def edge(self, utility: Utility) -> int:
+        """Off by one."""
+        return super().edge(utility) - 1
+
+
 class BrokenAdded(WeightedGaussian):
     """BROKEN: a person who is replaced is taken to move the weights as one who is added."""
 
@@ -304,7 +318,7 @@ class BrokenAdded(WeightedGaussian):
         return super().variance(Relation.ADD_REMOVE, number)
 
 
-class BrokenHalfNoise(WeightedGaussian):
+class BrokenQuietWeights(WeightedGaussian):
     """BROKEN: the noise has half its variance."""
 
     def variance(self, relation: Relation, number: int = 0) -> int:
@@ -330,7 +344,7 @@ def labels_twins() -> Iterator[AuditResult]:
     replaced = BrokenAdded(1.0, 1e-6, EVERY, 3, spread=True)
     result = enumerate_sensitivity(replaced, Relation.SUBSTITUTION)
     yield as_twin("a replaced person is taken for an added one", "Enumeration", result)
-    half = BrokenHalfNoise(made.epsilon, made.delta, EVERY, 3, spread=True)
+    half = BrokenQuietWeights(made.epsilon, made.delta, EVERY, 3, spread=True)
     yield as_twin("noise is too small", "Fidelity", fidelity_of_weighted(made, 1, half))
     growth = BrokenGrowth(1.0, 1e-3, EVERY)
     yield as_twin("the rule grows too quickly", "Enumeration", enumerate_rule(growth, added))

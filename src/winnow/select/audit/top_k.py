@@ -297,7 +297,7 @@ class StabilityModel(OfLabels):
         return np.hstack([1 - tail[:, :1], tail[:, :-2] - tail[:, 1:-1], tail[:, -2:-1]])
 
 
-class TruncatedModel(StabilityModel):
+class BoundedNoiseModel(StabilityModel):
     """The k largest of counts + noise that is no larger than K, those above K = threshold - 1."""
 
     def _masses(self, counts: Scores, steps: int) -> Floats:

@@ -23,7 +23,7 @@ from winnow.cli.reporting import reported, saved_then_shown
 from winnow.core.checks import count as whole
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
-from winnow.select.request import Labels
+from winnow.select.request import FindLabels
 
 _COLUMNS = "Columns and people"
 _OUTPUT = "Output"
@@ -55,7 +55,7 @@ def labels(
         ),
     ],
     item: Annotated[str, option("--item", "COLUMN", "The column of items.", _COLUMNS)],
-    asked: Typed[Labels],
+    asked: Typed[FindLabels],
     seed: SeedOption = None,
     text: TextOptions = PLAIN_TEXT,
     person: Annotated[
@@ -127,7 +127,7 @@ def labels(
 
 @reported()
 def plan(
-    asked: Typed[Labels],
+    asked: Typed[FindLabels],
     max_items: Annotated[
         int | None,
         option("--max-items", "L", "Each person is counted for at most L items.", _COLUMNS),

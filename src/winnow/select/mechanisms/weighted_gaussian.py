@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import exact, set_counts
-from winnow.core.key import Key
 from winnow.core.laws import Law
 from winnow.core.noise import discrete_gaussian_array
 from winnow.core.noisy_top.count_classes import CountClasses, Drawn
 from winnow.core.noisy_top.draw import SMALLEST_SCALE, noisy_top
 from winnow.core.noisy_top.grid import largest_by_lot
 from winnow.core.relation import Relation
-from winnow.core.sealed import Sealed
 from winnow.core.spread import GRID, weight
 from winnow.core.tape import Tape
 from winnow.core.unit import counted
@@ -39,10 +36,8 @@ from winnow.privacy import (
     calibrate,
     promise,
 )
-from winnow.read.counts import SealedCounts
-from winnow.read.kept import KeptCounts
-from winnow.read.weights import Summed
-from winnow.select.crossing.private_labels import EVERY, UnknownDomain
+from winnow.select.crossing.private_labels import EVERY
+from winnow.select.crossing.weighed_labels import MOST_COUNTS, ByWeights
 from winnow.select.mechanisms.blocks import largest_in_blocks
 
 Integers = NDArray[np.int64]
@@ -52,8 +47,6 @@ FIRST_ROUND = Fraction(1, 16)
 the logs of ``winnow.select.generated_logs``, at (epsilon, delta) of (.3, 1e-6), (1, 1e-6),
 (3, 1e-6) and (1, 1e-9): in the mean 8 to 15 % more than one round, where 1/8 finds 6 to 13 % more.
 """
-_MOST_COUNTS = 1 << 50
-"""Counts beyond are cut, which moves none of them by more: sums stay below 2^62."""
 
 
 def _rounds_event(
@@ -116,13 +109,8 @@ def least_passing(variance: int, lost: float, most: int, *, spread: bool) -> int
     return found
 
 
-def _opened(counts: SealedCounts, key: Key) -> Sequence[Any]:
-    labels = counts.labels
-    return key.open(labels) if isinstance(labels, Sealed) else labels
-
-
 @dataclass(frozen=True)
-class WeightedGaussian(UnknownDomain):
+class WeightedGaussian(ByWeights):
     """Spread each person's weight over their labels, add noise, and release what stands out.
 
     Of each person at most L labels stay, chosen by a keyed hash of the person's own. Someone with d
@@ -261,61 +249,14 @@ class WeightedGaussian(UnknownDomain):
             if not SMALLEST_SCALE < scale < 2**50:
                 raise ParameterError("epsilon is too small or too large for weights of 64 bits")
 
-    def check(self, counts: SealedCounts) -> None:
-        """Refuse what cannot be released, before anything is charged."""
-        super().check(counts)
-        if self.spread and counts.weighed is None:
-            raise ParameterError(
-                "the plan spreads the weight of people over their labels, and ready counts do not "
-                "say who has what; count the log itself with wn.counts(log, item=, person=)"
-            )
-
-    def ready(self, counts: SealedCounts) -> SealedCounts:
-        """The counts with their weights, read now and sealed again."""
-        if not self.spread or counts.weighed is None:
-            return counts
-        return replace(counts, weighed=counts.weighed.read(self.max_items or 1))
-
-    def _labels(self, counts: SealedCounts, key: Key) -> tuple[list[Any], list[int] | None]:
-        k = EVERY if self.peel else self.k
-        found = self._spread(counts, key, k) if self.spread else self._of(counts, key, k)
-        return self._peel(found, counts, key) if self.peel else found[: self.k], None
-
-    def _spread(self, counts: SealedCounts, key: Key, k: int) -> list[Any]:
-        """Labels by the weights that people spread over them."""
-        assert counts.weighed is not None  # by ``check``
-        most, tape = self.max_items or 1, key.tape.child("weights")
-        people, found = key.open(counts.weighed.people), list[Any]()
-        for number in range(self.rounds):
-            first = counts.weighed.first if number == 0 else None
-            summed = people.summed(most, found) if first is None else key.open(first)
-            found += self._passing(summed, counts.utility, tape.child(f"{number}"), number, k)
-        return found
-
-    def _of(self, counts: SealedCounts, key: Key, k: int) -> list[Any]:
-        """Labels of counts that are weighed as they are."""
-        content, tape = key.open(counts.values), key.tape.child("weights").child("0")
-        values = content if isinstance(content, KeptCounts) else np.asarray(content, np.int64)
-        return self._passing(Summed(_opened(counts, key), values), counts.utility, tape, 0, k)
-
-    def _passing(
-        self, summed: Summed, utility: Utility, tape: Tape, number: int, k: int
-    ) -> list[Any]:
-        """The labels that pass the threshold of a round."""
-        if isinstance(summed.values, KeptCounts):
-            content = summed.values
-            return content.drawn(lambda each: self._in_classes(each, utility, tape, number, k))[0]
-        chosen = self._among(summed.values, utility, tape, number, k)
-        return [summed.items[place] for place in chosen]
-
-    def _among(
+    def among(
         self, values: Integers, utility: Utility, tape: Tape, number: int, k: int
     ) -> list[int]:
-        """The places of what passes."""
+        """Discrete Gaussian noise on every value, and the threshold."""
         if len(values) == 0:
             return []
         variance = Fraction(self.variance(utility.relation, number))
-        noisy = self._factor * np.minimum(values, _MOST_COUNTS)
+        noisy = self._factor * np.minimum(values, MOST_COUNTS)
         noisy += discrete_gaussian_array(tape, len(values), variance)
         enough = np.flatnonzero((noisy >= self.threshold(utility.relation, number)) & (values > 0))
         return [int(i) for i in enough[largest_by_lot(noisy[enough], k, tape.child("ties"))]]
@@ -325,9 +266,10 @@ class WeightedGaussian(UnknownDomain):
         """Of values that are counts: what every person adds to a label."""
         return 1 if self.spread else weight(self.max_items or 1)
 
-    def _in_classes(
+    def in_classes(
         self, classes: CountClasses, utility: Utility, tape: Tape, number: int, k: int
     ) -> Drawn:
+        """Noise on every value, a block of equal values at a time."""
         variance = Fraction(self.variance(utility.relation, number))
         drawn = largest_in_blocks(
             classes,
@@ -339,35 +281,18 @@ class WeightedGaussian(UnknownDomain):
         )
         return Drawn(drawn.places)
 
-    def _peel(self, found: list[Any], counts: SealedCounts, key: Key) -> list[Any]:
-        """The k of the labels that left with the largest noisy counts of people."""
-        if not found:
+    def peeled(self, people: Integers, utility: Utility, tape: Tape) -> list[int]:
+        """By Gumbel noise, k rounds of the exponential mechanism at once."""
+        if not len(people):
             return []
-        relation = counts.utility.relation
-        scale = _per_round(self._ratio(relation), self._peeled) / counts.utility.width
-        scores = self._people(found, counts, key)
-        order = noisy_top(
-            scores, key.tape.child("peel"), Law.GUMBEL, scale, min(self.k, len(found))
-        )
-        return [found[place] for place in order]
-
-    def _people(self, found: list[Any], counts: SealedCounts, key: Key) -> Integers:
-        """How many people have each of the labels."""
-        content = key.open(counts.values)
-        if isinstance(content, KeptCounts):
-            with content.snapshot() as asked:
-                return np.array(asked.counts_of(found), np.int64)
-        labels, wanted = _opened(counts, key), set(found)
-        values = np.minimum(np.asarray(content, np.int64), _MOST_COUNTS).tolist()
-        pairs = zip(labels, values, strict=True)
-        people = {label: number for label, number in pairs if label in wanted}
-        return np.array([people.get(label, 0) for label in found], np.int64)
+        scale = _per_round(self._ratio(utility.relation), self._peeled) / utility.width
+        return noisy_top(people, tape, Law.GUMBEL, scale, min(self.k, len(people)))
 
     def _draw(
         self, counts: Integers, utility: Utility, tape: Tape
     ) -> tuple[list[int], list[int] | None]:
         """Of one round, for audits: of weights, or of counts where nothing is spread."""
-        return self._among(counts, utility, tape, 0, self.k), None
+        return self.among(counts, utility, tape, 0, self.k), None
 
     def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
-        return self._in_classes(classes, utility, tape, 0, self.k)
+        return self.in_classes(classes, utility, tape, 0, self.k)

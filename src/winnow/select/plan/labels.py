@@ -23,7 +23,7 @@ from winnow.select.mechanisms.optimal_rule import OptimalRule
 from winnow.select.mechanisms.truncated_laplace import TruncatedLaplace
 from winnow.select.mechanisms.weighted_gaussian import WeightedGaussian
 from winnow.select.methods import PRIVATE_LABELS, Sizes, check_kind
-from winnow.select.request import Labels
+from winnow.select.request import FindLabels
 
 HELD = (1, 10, 100)
 """A plan says how many people a label needs where each of them has so many labels."""
@@ -52,7 +52,7 @@ class LabelsPlan(Plan[SealedCounts, list[Any]], InNotebook):
     mechanism: UnknownDomain
     about: AboutScores = field(repr=False)
     """What is public of the log."""
-    asked: Labels = field(repr=False)
+    asked: FindLabels = field(repr=False)
     method: LabelsMethod
     """What draws, with its options: what was asked for, or what Winnow chose."""
     sizes: Sizes = field(repr=False)
@@ -153,7 +153,7 @@ def _people_needed(mechanism: UnknownDomain, held: int, about: AboutScores) -> f
     return None
 
 
-def planned(asked: Labels, given: Any) -> LabelsPlan:
+def planned(asked: FindLabels, given: Any) -> LabelsPlan:
     """The plan of a discovery, by what is public of the log."""
     public, method = about(given), asked.method
     if not isinstance(public, AboutScores) or not public.private:
@@ -181,7 +181,7 @@ def _planned(
 
     ``options`` is the method as it is written: 1 and 1.0 are equal and written differently.
     """
-    asked = Labels(epsilon=epsilon, delta=delta, method=method)
+    asked = FindLabels(epsilon=epsilon, delta=delta, method=method)
     sizes = Sizes(epsilon=epsilon, delta=delta, k=EVERY, accountant=accountant)
     reason = ""
     if isinstance(method, str):
@@ -204,8 +204,8 @@ def _planned(
     )
 
 
-@takes(Labels)
-def labels(about: AboutScores | SealedCounts, asked: Labels) -> LabelsPlan:
+@takes(FindLabels)
+def labels(about: AboutScores | SealedCounts, asked: FindLabels) -> LabelsPlan:
     """Say what ``winnow.labels`` does with such a log; nothing is read and nothing is spent.
 
     ``about`` is ``wn.plan.counts(labels="log")``, with ``max_items=`` where items are bounded, or
