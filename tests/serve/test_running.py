@@ -213,8 +213,11 @@ def test_a_file_that_no_folder_could_hold_is_a_problem(setting: str, tmp_path: P
 
 def test_a_key_whose_ledger_is_gone_is_a_problem(tmp_path: Path) -> None:
     write_config(tmp_path)
-    (tmp_path / "winnow.ledger.key").write_bytes(bytes(32))
-    (problem,) = checked(tmp_path / "winnow.toml")["problems"]
+    config = tmp_path / "winnow.toml"
+    config.write_text(f'ledger = "spent.db"\n{config.read_text()}')
+    assert checked(config)["ok"]
+    (tmp_path / "spent.db.key").write_bytes(bytes(32))
+    (problem,) = checked(config)["problems"]
     assert "the ledger is gone" in problem
 
 
