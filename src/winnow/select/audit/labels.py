@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from winnow.audit.fidelity import chi_square_p_value, fidelity_result
 from winnow.audit.numerics import gaussian_upper_tail
-from winnow.audit.result import AuditResult
+from winnow.audit.result import AuditResult, as_twin
 from winnow.core.plan import plan_of
 from winnow.core.relation import Relation
 from winnow.core.run import single_run
@@ -24,7 +24,6 @@ from winnow.core.spread import weight
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.privacy import Truncated
-from winnow.release.rounds.audit.rounds import as_twin
 from winnow.select.audit.listed_people import (
     BrokenWholeWeight,
     Group,
