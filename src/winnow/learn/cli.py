@@ -22,6 +22,7 @@ from winnow.cli.options import (
 from winnow.cli.private_table import PrivateTable
 from winnow.cli.recording import UNRECORDED, Record
 from winnow.cli.reporting import reported, saved_then_shown
+from winnow.core.options import AUTO
 from winnow.core.relation import Relation
 from winnow.learn.request import Learn
 
@@ -122,11 +123,11 @@ def _tested(public: Any, target: str, predictor: Any) -> tuple[float, float]:
 
 
 def _weights(said: str | None, classes: Sequence[Any]) -> Any:
-    """Weights as in no=1,yes=3, by the labels of the schema; or the word balanced."""
+    """Weights as in no=1,yes=3, by the labels of the schema; or the words balanced and auto."""
     from winnow.errors import ParameterError
     from winnow.foreign import shown
 
-    if said is None or said == "balanced":
+    if said in (None, "balanced", AUTO):
         return said
     found: dict[Any, float] = {}
     for part in said.split(","):
@@ -142,7 +143,7 @@ def _weights(said: str | None, classes: Sequence[Any]) -> Any:
         else:
             raise ParameterError(
                 f"--class-weights {shown(said)}: give CLASS=WEIGHT for each class, with a comma "
-                "between them, or balanced"
+                "between them, balanced or auto"
             )
     return found
 
@@ -250,13 +251,12 @@ def _promised(
     relation: Relation,
     near: int | None,
 ) -> RuleBounds:
-    from winnow.core.options import AUTO
     from winnow.errors import ParameterError
     from winnow.learn.bound import learning_bound
     from winnow.learn.methods import OneRule
 
     rule = OneRule() if asked.method == AUTO else asked.method
-    described = schema is not None or target is not None or asked.class_weights is not None
+    described = schema is not None or target is not None or asked.class_weights not in (None, AUTO)
     if described or not isinstance(rule, OneRule):
         raise ParameterError(
             "--hypotheses is for one rule of which nothing else is known; leave it out, or leave "
