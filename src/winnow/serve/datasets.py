@@ -317,6 +317,11 @@ class Catalogue:
         """A dataset that is open; None: it is not."""
         return self._open.get(name)
 
+    def counted(self, name: str) -> str:
+        """What is counted of a dataset, where a bound may leave something out; else empty."""
+        opened = self.get(name)
+        return "" if opened is None else opened.protected.counted
+
     def budget(self, name: str, analyst: str = "") -> RecordedBudget:
         """What an analyst may still charge to a dataset."""
         return RecordedBudget(self.ledger, name, analyst=analyst)

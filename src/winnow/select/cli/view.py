@@ -85,16 +85,14 @@ def draw(
     released: Top, *, title: str, method: str, ordered: bool, margin: int | None, ending: str
 ) -> bytes:
     """Bars of the noisy counts: by rank for a list, by noisy count for a set."""
-    from winnow.show.plots.bars import draw_top
+    from winnow.show.plots.bars import below_title, draw_top
 
     items, counts = released_items(released, with_counts=True)
     bars = list(zip(map(visible, items), counts or [], strict=True))
     if not ordered:
         bars.sort(key=lambda bar: -bar[1])
-    subtitle = f"{method}: {released.guarantee}"
-    if released.receipt.randomness != "os":
-        subtitle += " (seeded: not private)"
-    return draw_top(bars, title=visible(title), subtitle=subtitle, margin=margin, ending=ending)
+    below = visible(below_title(method, released))
+    return draw_top(bars, title=visible(title), subtitle=below, margin=margin, ending=ending)
 
 
 _PlanColumn = tuple[str, Callable[[TopKRow], str], str]
