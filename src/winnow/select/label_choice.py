@@ -24,7 +24,6 @@ from winnow.select.about import AboutScores
 from winnow.select.generated_logs import Log, generated_logs
 from winnow.select.label_methods import (
     OF_LABELS,
-    LabelsMethod,
     OptimalRule,
     TruncatedLaplace,
     WeightedGaussian,
@@ -33,6 +32,7 @@ from winnow.select.mechanisms.optimal_rule import chances
 from winnow.select.mechanisms.truncated_laplace import least_edge
 from winnow.select.mechanisms.weighted_gaussian import FIRST_ROUND, least_passing
 from winnow.select.methods import Sizes
+from winnow.select.top_k_methods import PrivateLabelsMethod
 
 Floats = NDArray[np.float64]
 ENOUGH = 1.0
@@ -146,7 +146,7 @@ def best_rounds(about: AboutScores, sizes: Sizes, most: int) -> int:
     return 2 if losses["2"] < losses["1"] else 1
 
 
-def chosen_for_labels(about: AboutScores, sizes: Sizes) -> tuple[LabelsMethod, str]:
+def chosen_for_labels(about: AboutScores, sizes: Sizes) -> tuple[PrivateLabelsMethod, str]:
     """The method that is expected to find the most labels, and why."""
     if about.max_items == 1:
         return OptimalRule(), "people have one label each: no rule finds more"
