@@ -300,3 +300,17 @@ def test_peeling_orders_by_people_what_weights_found() -> None:
 def test_a_share_for_peeling_is_for_lists_of_k(counts: wn.SealedCounts) -> None:
     with pytest.raises(wn.ParameterError, match="peel= is for the k"):
         wn.labels(counts, **ASKED, method=wn.WeightedGaussian(peel=0.5))
+
+
+def test_a_top_k_of_a_log_without_a_delta_is_told_what_it_needs(counts: wn.SealedCounts) -> None:
+    with pytest.raises(wn.ParameterError, match="needs delta"):
+        wn.top_k(counts, k=2, epsilon=1.0)
+
+
+@pytest.mark.parametrize("epsilon", [1e-300, 1e-30, 1e300])
+def test_a_plan_at_odd_epsilons_is_made_or_refused_in_words(epsilon: float) -> None:
+    for about in ({"labels": "log"}, {"labels": "log", "max_items": 3}):
+        try:
+            wn.plan.labels(wn.plan.counts(**about), epsilon=epsilon, delta=1e-6)
+        except wn.ParameterError as refused:
+            assert "epsilon" in str(refused)

@@ -35,6 +35,8 @@ from winnow.select.methods import Sizes
 from winnow.select.top_k_methods import PrivateLabelsMethod
 
 Floats = NDArray[np.float64]
+_LEAST_RHO = 1e-90
+"""Noise for less is beyond what can be drawn, and is refused when it is sized."""
 ENOUGH = 1.0
 """Logs in which the best way is expected to find less than a label say nothing about ways."""
 
@@ -54,7 +56,9 @@ class WeightNoise:
     ) -> WeightNoise:
         """With a share of the privacy loss, and so much of delta for the threshold."""
         people = about.relation.people
-        rho = share * float(zcdp_rho(sizes.epsilon, exact("delta", sizes.delta) / 2))
+        rho = max(
+            _LEAST_RHO, share * float(zcdp_rho(sizes.epsilon, exact("delta", sizes.delta) / 2))
+        )
         variance = math.ceil(people * GRID**2 / (2 * rho))
         threshold = least_passing(variance, lost, most, spread=spread)
         return cls(math.sqrt(variance) / GRID, threshold / GRID, most, spread)

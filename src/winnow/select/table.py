@@ -310,7 +310,7 @@ def _private(about: AboutScores, sizes: Sizes) -> tuple[TopKMethod, str]:
     from winnow.select.label_recall import chosen_among_private
 
     most = about.max_items
-    if about.weighed and not sizes.with_counts:
+    if about.weighed and not sizes.with_counts and exact("delta", sizes.delta) > 0:
         return chosen_among_private(about, sizes)
     if sizes.with_counts:
         if most is None:
