@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from winnow.privacy import pure_cost
+
 UNIT, LONGEST, BLUR = 256, 1024, 0.06
 Rows = list[tuple[int, ...]]
 
@@ -35,7 +37,7 @@ class Charged:
         """Read from the event of a receipt."""
         support, rest = event.events
         if hasattr(rest, "events"):
-            first, second = (Fraction(part.noise_multiplier) for part in rest.events)
+            first, second = (1 / pure_cost(part).epsilon for part in rest.events)
             return cls(Fraction(support.noise_multiplier), first, second, False)
         lost = Fraction(rest.delta) if hasattr(rest, "delta") else None
         ratio = Fraction((rest if lost is None else rest.event).squared_ratio)

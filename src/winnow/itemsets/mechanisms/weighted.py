@@ -114,7 +114,9 @@ class WeightedCounts:
         more than t (squares: t).
         Without a delta epsilon-DP: neighbours move the items by at most c m in the l1 norm, and
         the itemsets by c m t, since m baskets leave or come. Discrete Laplace noise of
-        c m/(share epsilon) and of c m t/(rest epsilon) on them. [Canonne-Kamath-Steinke 2020]
+        c m/(share epsilon) and of c m t/(rest epsilon) on them: c measurements each, of what
+        comes and of what leaves, in other numbers once they are netted.
+        [Canonne-Kamath-Steinke 2020]
         With a delta the event is discrete Gaussian noise: one person adds a vector without
         negative entries of l2 norm at most m (of the itemsets m sqrt(t)), and the difference of
         two such vectors a, b has |a - b|^2 <= |a|^2 + |b|^2, so neighbours move them by sqrt(c) m
@@ -174,6 +176,7 @@ class WeightedCounts:
                     "additive",
                     relation,
                     noise_multiplier=1 / (part * exact("epsilon", self.epsilon)),
+                    moved=relation.people,
                 )
                 for part in self._parts()
             ]
