@@ -27,6 +27,7 @@ from _common import arguments, report, save
 from winnow.errors import GuaranteeError
 from winnow.privacy import (
     AnyOf,
+    ApproxDP,
     BoundedRange,
     CappedRounds,
     Compose,
@@ -176,6 +177,8 @@ def losses(part: Part, t: float, which: int) -> Any:
             return _responses(float(epsilon))
         case DiscreteLaplace(multiplier):
             return _responses(1 / float(multiplier))
+        case ApproxDP(epsilon, delta):
+            return _responses(float(epsilon)).compose(_told(float(delta)))
         case Gaussian(multiplier):
             return _normals(float(multiplier))
         case DiscreteGaussian(ratio, _):
