@@ -174,7 +174,8 @@ class Budget(InNotebook):
         low, high = Fraction(0), exact("epsilon", self.guarantee.epsilon)
         if fits(float(high)):
             return float(high)
-        while high - low > max(low / 1000, _LEAST * self.guarantee.epsilon):
+        least = _LEAST * high
+        while high - low > max(low / 1000, least):
             middle = (low + high) / 2
             low, high = (middle, high) if fits(float(middle)) else (low, middle)
         return float(text_down(low, 4))
