@@ -116,8 +116,8 @@ HeaderOption = Annotated[
     bool,
     typer.Option(
         "--header",
-        help="The first line of the file names its columns for certain, so that messages may "
-        "show what stands there; otherwise they show only names that you gave.",
+        help="The file has a header row; error messages may quote it. Without this they quote "
+        "only names that you gave.",
     ),
 ]
 
