@@ -214,7 +214,7 @@ class TextOptions:
     ] = None
 
     def said(self) -> dict[str, Any]:
-        """The same in the words of ``winnow.read_table`` and ``winnow.counts``."""
+        """These options in the words of ``winnow.read_table`` and ``winnow.counts``."""
         names = None if self.names is None else [name.strip() for name in self.names.split(",")]
         return {
             "line_breaks": self.line_breaks,

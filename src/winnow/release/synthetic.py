@@ -112,7 +112,7 @@ class SyntheticDistribution(Drawn, InNotebook, Framed):
         return np.concatenate([declared(part.bound, answers) for part, answers in pairs])
 
     def counts(self, workload: Any = None) -> Floats:
-        """The same as numbers of rows: fractions times the public total."""
+        """Answers as numbers of rows: fractions times the public total."""
         return self.total * self.answers(workload)
 
     def marginal(self, *columns: str | Sequence[str]) -> Floats:

@@ -115,7 +115,7 @@ class ReleasedTable(Drawn, InNotebook, Framed, Estimates):
         return found
 
     def readable(self, level: float = 0.95) -> Columns:
-        """The same as texts for people: as many digits as the errors leave.
+        """Columns as texts for people: as many digits as the errors leave.
 
         Counts are whole where their error is 1 or more; the ends of intervals are rounded outwards.
         """
