@@ -16,7 +16,7 @@ from winnow.core.saving import check_target, write_whole
 ENDINGS = (".png", ".svg", ".pdf")
 
 
-class Drawn(ABC):
+class Plotted(ABC):
     """A released value with a figure."""
 
     @abstractmethod

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import count
-from winnow.core.drawing import Drawn
+from winnow.core.drawing import Plotted
 from winnow.core.frames import FRAMES, Columns, Framed, as_frame, labelled
 from winnow.core.notebook import Card, InNotebook, columns_card
 from winnow.core.saving import check_target, save_columns, write_json
@@ -68,7 +68,7 @@ class MeasuredQuery:
 
 
 @dataclass(frozen=True, eq=False)
-class SyntheticDistribution(Drawn, InNotebook, Framed):
+class SyntheticDistribution(Plotted, InNotebook, Framed):
     """Public weights over the cells of a schema, as a product of factors.
 
     It was fitted to released measurements only, so whatever is computed from it is free.

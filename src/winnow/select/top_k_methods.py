@@ -106,7 +106,7 @@ class Canonical(TopKMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class CanonicalAdaptive(TopKMethod):
-    """A set of what stands out, at most k, without a delta: for itemsets and universes in classes."""
+    """A set of what stands out, at most k, without delta: for itemsets, universes in classes."""
 
     picks_from: ClassVar[tuple[str, ...]] = (CLASSES,)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.drawing import Drawn
+from winnow.core.drawing import Plotted
 from winnow.core.frames import Columns, Framed, labelled
 from winnow.core.notebook import MOST_ROWS, Card, InNotebook, columns_card, number_text
 from winnow.core.saving import check_target, save_columns, with_counted, write_json
@@ -35,7 +35,7 @@ def _digits(errors: Floats, *, counts: bool) -> int:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ReleasedTable(Drawn, InNotebook, Framed, Estimates):
+class ReleasedTable(Plotted, InNotebook, Framed, Estimates):
     """One released table; its answers are counts of rows, one axis for each column."""
 
     part: TablePart
@@ -160,7 +160,7 @@ class ReleasedTable(Drawn, InNotebook, Framed, Estimates):
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedTables(Drawn, InNotebook, Framed):
+class ReleasedTables(Plotted, InNotebook, Framed):
     """All tables of one release; what they have in common is the same in each."""
 
     parts: tuple[TablePart, ...]
