@@ -31,9 +31,9 @@ CELLS = list(product(range(2), range(2)))
 """A value and a class."""
 
 
-def made() -> BalancedRule:
+def made(where_rare: bool = False) -> BalancedRule:
     """A tiny one."""
-    return BalancedRule(Fraction(1, 2), 1)
+    return BalancedRule(Fraction(1, 2), 1, where_rare)
 
 
 def empty(relation: Relation, rows: int) -> SealedLabelled:
@@ -51,6 +51,8 @@ class BalancedModel:
     """The scale of the noise in the sizes."""
     counted: bool = True
     """Whether the choice knows that a row weighs up to a thousand."""
+    by_noise: bool = True
+    """Whether the weights follow from the noisy sizes; a twin takes the true ones."""
     window: tuple[int, int] = (-6, 13)
     """Noisy sizes: further out noise tells no more, and weights are nearly those at the edge."""
 
@@ -68,6 +70,9 @@ class BalancedModel:
         weights, scales = self._weights
         right = (RULES[:, cells[:, 0]] == cells[:, 1]) * table  # rules by cells
         by_class = np.stack([right[:, cells[:, 1] == own].sum(axis=1) for own in (0, 1)])
+        if not self.by_noise:
+            held = np.array(self.rule.weights(true.tolist(), self.held), np.float64)
+            weights = np.broadcast_to(held, weights.shape)
         chosen = log_permute_and_flip(scales[:, None] * (weights @ by_class))
         return np.asarray(chosen - far[:, None])
 
@@ -88,8 +93,8 @@ class BalancedModel:
 
 def balanced_enumerated(*, quick: bool = False) -> Iterator[AuditResult]:
     """No neighbours are told apart by the sizes and the rule together more than was charged."""
-    for relation, rows in product(Relation, (1, 2)):
-        yield enumerate_rules(BalancedModel.of(made(), relation, rows))
+    for relation, rows, where_rare in product(Relation, (1, 2), (False, True)):
+        yield enumerate_rules(BalancedModel.of(made(where_rare), relation, rows))
 
 
 def enumerate_rules(model: BalancedModel) -> AuditResult:
@@ -130,10 +135,12 @@ def balanced_twins(*, quick: bool = False) -> Iterator[AuditResult]:
     honest = BalancedModel.of(made(), Relation.SUBSTITUTION, 1)
     added = made().scale(empty(Relation.ADD_REMOVE, 1))
     several = BalancedModel.of(made(), Relation.ADD_REMOVE, 2)
+    rare = BalancedModel.of(BalancedRule(4, 1, True), Relation.ADD_REMOVE, 1)
     twins = [
         ("a replaced person moves the sizes like an added one", replace(honest, noise=added)),
         ("the choice forgets the weights of rows", replace(honest, counted=False)),
         ("a second row is forgotten in the sizes", replace(several, noise=several.noise / 2)),
+        ("a class is rare by its true size", replace(rare, by_noise=False)),
     ]
-    for fault, model in twins[: 2 if quick else 3]:
+    for fault, model in twins[: 2 if quick else 4]:
         yield as_twin(fault, "Enumeration", enumerate_rules(model))
