@@ -12,7 +12,8 @@ from winnow.core.workloads.forms import CodeRanges, RangeTable, WholeTable, each
 from winnow.core.workloads.marginal import MarginalPart
 from winnow.core.workloads.part import Part
 from winnow.core.workloads.range_table import RangeTablePart
-from winnow.core.workloads.workload import Maker
+from winnow.core.workloads.tables import Marginals
+from winnow.core.workloads.workload import Maker, Union
 from winnow.errors import ParameterError
 
 
@@ -29,13 +30,34 @@ class Product(Maker):
         return math.prod(maker.size(schema) for maker in self.makers)
 
     def own_memory(self, schema: Schema) -> int:
-        """The bounds of the ranges."""
-        return sum(maker.own_memory(schema) for maker in self.makers)
+        """The bounds of the ranges, of cells too where they stand beside ranges."""
+        each = (_bounds(maker, schema) for maker in self.makers)
+        whole = (chosen for chosen in product(*each) if any(ranged for _, ranged in chosen))
+        return sum(_BYTES * bounds for chosen in whole for bounds, _ in chosen)
 
     def parts(self, schema: Schema) -> tuple[Part, ...]:
         """One part for each choice of a part of every maker."""
         each = (maker.parts(schema) for maker in self.makers)
         return tuple(_multiplied(schema, chosen) for chosen in product(*each))
+
+
+_BYTES = 16
+"""Of a range: where it starts and where it stops."""
+
+
+def _bounds(maker: Maker, schema: Schema) -> list[tuple[int, bool]]:
+    """For each part of a maker how many ranges its axes have, and whether they are no cells."""
+    match maker:
+        case Marginals():
+            shape = schema.shape
+            return [(sum(shape[c] for c in columns), False) for columns in maker.sets(schema)]
+        case Product(makers):
+            each = product(*(_bounds(factor, schema) for factor in makers))
+            return [(sum(n for n, _ in chosen), any(r for _, r in chosen)) for chosen in each]
+        case Union(makers):
+            return [bounds for one in makers for bounds in _bounds(one, schema)]
+        case _:  # others than ranges are refused when the parts are built
+            return [(maker.own_memory(schema) // _BYTES, True)]
 
 
 def _multiplied(schema: Schema, parts: Sequence[Part]) -> Part:

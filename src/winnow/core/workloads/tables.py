@@ -93,7 +93,8 @@ def marginals(
     public ``seed``.
     """
     given = [ways] if isinstance(ways, numbers.Integral | str) else ways
-    if not isinstance(given, Sequence) or not given:
+    number_as_text = isinstance(ways, str) and ways.strip().isdigit()
+    if number_as_text or not isinstance(given, Sequence) or not given:
         raise ParameterError(
             f"ways={shown(ways)} is not a number of columns; give 3, a list like [2, 3], or the "
             'names of the columns of one table, like ["race", "sex"]'
