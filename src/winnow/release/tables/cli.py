@@ -52,8 +52,8 @@ winnow tabulate people.csv --schema schema.json --by race,age --by sex --values 
 winnow tabulate people.csv --schema schema.json --workload marginals:2+prefixes:age --epsilon 1 \
 --delta 1e-6 --out tables.csv --one-row-per-person
 
-winnow tabulate people.csv --schema schema.json --workload "prefixes:age*marginals:sex" --epsilon 1 \
---delta 1e-6 --out tables.csv --one-row-per-person
+winnow tabulate people.csv --schema schema.json --workload "prefixes:age*marginals:sex" \
+--epsilon 1 --delta 1e-6 --out tables.csv --one-row-per-person
 
 winnow plan tabulate --schema schema.json --by race,age --epsilon 1
 """
