@@ -23,7 +23,7 @@ from winnow.select.methods import OF_SCORES, Lipschitz
 from winnow.select.plan.top_k.known import top_k_bound
 from winnow.select.table import counts_margin
 from winnow.select.top_k_methods import OF_LISTS, OF_PRIVATE_LABELS
-from winnow.serve import bodies, orders
+from winnow.serve import bodies, orders, screens
 from winnow.serve.datasets import RELEASES, OpenDataset
 from winnow.serve.declarations import Declaration
 from winnow.serve.planning import Wait
@@ -126,7 +126,7 @@ def asked(kind: str, dataset: str) -> Iterator[bodies.AnyOrder]:
 
 def test_every_option_of_every_order_is_tried() -> None:
     kinds = {str(each.__struct_config__.tag): each for each in get_args(bodies.AnyOrder)}
-    assert set(kinds) == set(EVERY) == set(bodies.KINDS)
+    assert set(kinds) == set(EVERY) == set(screens.KINDS)
     for kind, order in kinds.items():
         assert set(order.__struct_fields__) - {"error"} == set(EVERY[kind]), kind
 

@@ -123,7 +123,6 @@ else:
 
 
 AnyOrder = SelectOrder | TopKOrder | TabulateOrder | ItemsetsOrder | ReleaseOrder
-KINDS = ("select", "top-k", "tabulate", "itemsets", "release")
 
 
 class PlanBody(Closed, kw_only=True, frozen=True):
