@@ -55,6 +55,22 @@ print(top.to_pandas())
 """,
     ),
     Page(
+        "labels", "Labels nobody listed", "Which items there are in a log: partition selection.",
+        "labels",
+        ("winnow.select.label_methods", "winnow.select.plan.labels"),
+        names=("winnow.labels",),
+        more=("winnow.select.label_methods.LabelsMethod",),
+        commands=("labels", "plan labels"),
+        example="""
+import pandas as pd
+import winnow as wn
+
+log = pd.DataFrame({"page": ["home"] * 90 + ["help"] * 60 + ["mine"], "visitor": range(151)})
+counts = wn.counts(log, item="page", person="visitor", max_items=1)
+print(wn.labels(counts, epsilon=1.0, delta=1e-6).value)
+""",
+    ),
+    Page(
         "sparse-vector", "Sparse vector", "Which of many values lie above a public threshold.",
         "sparse-vector",
         names=("winnow.above", "winnow.open_above", "winnow.plan.above"),
