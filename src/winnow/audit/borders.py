@@ -26,7 +26,7 @@ from winnow.read.files import LARGE_FILE
 from winnow.read.kept import MOST_COLLECTED, MOST_PAIRS
 from winnow.read.kernels.csv_states import FEW_BYTES
 from winnow.release.rounds.kernels.clocked_sampler import FOLLOW, LAZY_START
-from winnow.select.mechanisms.gaussian_counts import AT_ONCE
+from winnow.select.mechanisms.blocks import AT_ONCE
 from winnow.select.mechanisms.margin_counts import WIDE_GAPS
 from winnow.select.mechanisms.margin_search import ONE_BY_ONE
 
@@ -56,7 +56,7 @@ BORDERS: dict[str, tuple[Border, ...]] = {
     "winnow.core.noisy_top.support_classes": (NEAR_ZERO,),
     "winnow.select.mechanisms.margin_counts": (WIDE_GAPS,),
     "winnow.select.mechanisms.margin_search": (ONE_BY_ONE,),
-    "winnow.select.mechanisms.gaussian_counts": (AT_ONCE,),
+    "winnow.select.mechanisms.blocks": (AT_ONCE,),
     "winnow.itemsets.kernels.borders": (
         mining.PLAIN,
         mining.SHORT,

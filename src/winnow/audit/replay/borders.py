@@ -68,7 +68,7 @@ from winnow.release.rounds.kernels.clocked_sampler import FOLLOW, LAZY_START
 from winnow.release.tables.verb import tabulate
 from winnow.release.verb import release
 from winnow.select.audit.kept import ListedCounts
-from winnow.select.mechanisms.gaussian_counts import AT_ONCE
+from winnow.select.mechanisms.blocks import AT_ONCE
 from winnow.select.mechanisms.margin_counts import WIDE_GAPS
 from winnow.select.mechanisms.margin_search import ONE_BY_ONE
 from winnow.select.methods import Lipschitz
