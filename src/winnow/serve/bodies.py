@@ -136,7 +136,6 @@ else:
 
 
 AnyOrder = SelectOrder | TopKOrder | LabelsOrder | TabulateOrder | ItemsetsOrder | ReleaseOrder
-KINDS = ("select", "top-k", "labels", "tabulate", "itemsets", "release")
 
 
 class PlanBody(Closed, kw_only=True, frozen=True):

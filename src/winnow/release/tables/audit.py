@@ -31,7 +31,6 @@ from winnow.release.tables.mechanism import MeasureTables
 from winnow.release.tables.sensitivity import squared_single
 from winnow.release.tables.trees import Tree, flat
 
-Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _DRAWN = 4_000

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from winnow.core.schema import Schema
 from winnow.fit.junction_tree import Columns
@@ -16,8 +15,6 @@ from winnow.release.tables.estimates import Layer
 from winnow.release.tables.measured import Space
 from winnow.release.tables.parts import TablePart
 from winnow.release.tables.strategy import Geometry, seen_by
-
-Floats = NDArray[np.float64]
 
 _LEAST = 1e-6
 """Tables with less than this part of the precision of a subspace are left out."""
