@@ -56,7 +56,7 @@ def _draw(axes: Axes, table: ReleasedTable) -> None:
         _heat_map(axes, table)
     elif table.estimate.size <= _MOST_BARS:
         _bars(axes, table)
-    elif table.part.starts is None:
+    elif table.part.of_cells:
         _histogram(axes, table)
     else:
         _curve(axes, table)
