@@ -12,6 +12,7 @@ from functools import lru_cache
 from winnow.ask.request import Ask
 from winnow.audit.replay.commands import command_replays
 from winnow.audit.replay.compare import Replay, words_taken
+from winnow.audit.replay.numbers import number_replays
 from winnow.audit.replay.programs import program_replays
 from winnow.audit.replay.readers import reader_replays
 from winnow.audit.replay.selections import selection_replays
@@ -37,7 +38,7 @@ from winnow.session import Session
 @lru_cache(maxsize=1)
 def replays() -> tuple[Replay, ...]:
     """All entries, those of commands last."""
-    of_tables = (*table_replays(), *program_replays(), *reader_replays())
+    of_tables = (*table_replays(), *number_replays(), *program_replays(), *reader_replays())
     return (*selection_replays(), *universe_replays(), *of_tables, *command_replays())
 
 

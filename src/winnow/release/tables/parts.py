@@ -71,7 +71,7 @@ class TablePart:
     def labels(self) -> list[tuple[Any, ...]]:
         """For each column the public label of every place along its axis."""
         if self.starts is None or self.stops is None:
-            return [self.schema.columns[column].labels for column in self.columns]
+            return [tuple(self.schema.columns[column].labels) for column in self.columns]
         pairs = zip(self.starts.tolist(), self.stops.tolist(), strict=True)
         return [tuple(interval_label(self.schema, self.columns[0], a, b) for a, b in pairs)]
 
