@@ -111,9 +111,7 @@ def test_a_session_has_the_verb(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", VERBS)
-def test_planning_opens_nothing_and_asks_for_listed_facts_only(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_planning_opens_nothing_and_asks_for_listed_facts_only(name: str) -> None:
     data, log = VERBS[name].data(), []
     told: set[str] = set()
     publishing = Sealed.publish
@@ -122,8 +120,8 @@ def test_planning_opens_nothing_and_asks_for_listed_facts_only(
         told.add(fact.name)
         return publishing(sealed, fact, tell)
 
-    with watched_data(log):
-        monkeypatch.setattr(Sealed, "publish", published)
+    with watched_data(log), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Sealed, "publish", published)
         plan = planned(name, data)
         assert str(plan) and repr(plan) and plan.event
     assert OPENED not in log and told <= VERBS[name].facts

@@ -16,7 +16,7 @@ from reference.canaries import CANARY, overheard
 from winnow.cli.derived import Typed
 from winnow.cli.making import unbundled
 from winnow.cli.reporting import reported
-from winnow.core.options import AUTO, Checked, Method, Methods, Option, _check, options, takes
+from winnow.core.options import AUTO, Checked, Method, Methods, Option, check_value, options, takes
 from winnow.errors import WinnowError
 
 Noise = Literal["exponential", "gumbel"]
@@ -122,7 +122,7 @@ def test_every_default_is_within_its_own_range_and_so_needs_no_check() -> None:
     assert len(fields) > 50
     for field in fields:
         assert isinstance(field.option, Option)
-        _check(field, field.option, field.default)
+        check_value(field, field.option, field.default)
 
 
 def test_a_word_is_the_method_with_its_defaults() -> None:

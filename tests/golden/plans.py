@@ -45,13 +45,13 @@ TOPS: tuple[dict[str, Any], ...] = (
 )
 
 
-def shown(plan: Any) -> Any:
+def shown(plan: Any, digits: int = 8) -> Any:
     """A plan as it is printed and saved; sums and integrals to some digits."""
     table = getattr(plan, "table", None)
     return rounded(
-        plain({"repr": repr(plan)[:200], "str": str(plan), "dict": plan.to_dict(),
+        plain({"repr": rounded(repr(plan), digits)[:200], "str": str(plan), "dict": plan.to_dict(),
                "table": table() if callable(table) else None}),
-        8,
+        digits,
     )  # fmt: skip
 
 
@@ -80,7 +80,8 @@ def release(**options: Any) -> Any:
     given = {"epsilon": 1, "delta": 1e-6, **options}
     if "error" in options:
         given.pop("epsilon")
-    return shown(wn.plan.release(about(given), wn.marginals(2), **given))
+    # An optimised matrix is the end of a search, whose steps round as the processor does.
+    return shown(wn.plan.release(about(given), wn.marginals(2), **given), digits=5)
 
 
 def tabulate(**options: Any) -> Any:

@@ -23,8 +23,10 @@ from winnow.core.sealed import Sealed
 from winnow.core.workloads.conditions import where
 from winnow.core.workloads.tables import marginals, prefixes
 from winnow.errors import BudgetExceeded
+from winnow.inner_product.crossing import seal_examples
 from winnow.inner_product.index.building import FAISS
 from winnow.inner_product.methods import INDEX_NAMES
+from winnow.inner_product.vectors import seal_query, seal_vectors
 from winnow.lp.methods import ScalarSides
 from winnow.lp.sealing import lp_problem
 from winnow.privacy.ledger import Ledger
@@ -36,6 +38,7 @@ from winnow.read.scores import seal_scores
 from winnow.release.methods import METHODS as METHODS_OF_RELEASE
 from winnow.release.methods import MWEM, Adaptive, Graphical
 from winnow.release.rounds.mwem import UPDATES
+from winnow.release.tables.plan import tabulate as plan_of_tables
 from winnow.release.tables.verb import tabulate
 from winnow.release.verb import release
 from winnow.session import Session
@@ -311,10 +314,23 @@ def _budgets() -> Iterator[Replay]:
                     method=ScalarSides(sensitivity=1, rounds=1),
                     epsilon=0.5,
                 ),
+                "mips": all_.mips(
+                    seal_vectors([[1.0, 0.0], [0.0, 1.0]]),
+                    seal_query([float(len(people)), 1.0], sensitivity=1),
+                    epsilon=0.5,
+                ),
+                "boost": all_.boost(
+                    seal_examples([[1] * len(people), [-1] * len(people)], [1] * len(people)),
+                    rounds=1,
+                    epsilon=0.5,
+                ),
+                "run": all_.run(plan_of_tables(table, ["sex"], epsilon=0.5)),
                 "left": repr(all_.budget),
             }  # fmt: skip
 
-    words = {"method": ("open_above", "ask", "itemsets", "learn", "lp")}
+    words = {
+        "method": ("open_above", "ask", "itemsets", "learn", "lp", "mips", "boost", "run"),
+    }
     yield Replay(
         "Session", "one budget for other verbs", learned, ROWS, words=words, groups=FULL_ONLY
     )

@@ -1,7 +1,8 @@
 """Which tables to measure, and how precisely: the choice, from public numbers only.
 
 Plain noise on the cells of every table is always one of the strategies, and nothing is chosen
-that is predicted to be worse, in its largest or in its mean error.
+that is predicted to be worse in what was asked for: the mean squared error, the largest error, or,
+between them, the largest and the mean error both.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.release.tables.errors import Errors, Spread, predicted
+from winnow.release.tables.errors import Errors, Spread, likelihoods, predicted
 from winnow.release.tables.estimates import noise_variance, precision_of
 from winnow.release.tables.measured import NoisyForm, Space, SummedColumn, TableForm
 from winnow.release.tables.mechanism import MeasureTables, joint_size
@@ -32,8 +33,10 @@ PLAIN = "plain noise"
 _GRID = 1 << 10
 """Laplace scales are multiples of one over this."""
 
-_REWEIGHTED = 40
-"""How often weights are changed for the objective 'max'."""
+_REWEIGHTED, _STEP = 40, 0.1
+"""How often weights are changed for the objective 'max', and how far at first: on the domains of
+ADULT and of a lender's table with all 1-, 2- and 3-way tables 15 steps of it come within .1 % of
+where they end, and steps of .2 overshoot."""
 
 _SAMPLED = 2048
 """Trees are compared on so many of the ranges."""
@@ -107,22 +110,25 @@ def choose(parts: tuple[TablePart, ...], aim: Aim) -> list[Strategy]:
                 found += _residuals(geometry, aim, noise[law])
 
     def key(each: Strategy) -> tuple[bool, float]:
-        return each.name == PLAIN or _worse(each, best), score(each, aim.objective)
+        worse = _worse(each, best, aim.objective)
+        return each.name == PLAIN or worse, score(each, aim.objective)
 
     return sorted(found, key=key)
 
 
 def score(each: Strategy, objective: str) -> float:
-    """What is minimised."""
+    """What is minimised; of the mean error its root mean square, which has an optimum."""
     errors = each.errors
     if objective == "balanced":
         return math.sqrt(errors.largest * errors.mean)
-    return errors.largest if objective == "max" else errors.mean
+    return errors.largest if objective == "max" else errors.rms
 
 
-def _worse(each: Strategy, than: Strategy) -> bool:
-    """Whether anything is predicted to be worse, in the largest or in the mean error."""
+def _worse(each: Strategy, than: Strategy, objective: str) -> bool:
+    """Whether what is minimised is predicted to be worse; between both errors, either of them."""
     bound = 1 + 1e-9
+    if objective != "balanced":
+        return score(each, objective) > bound * score(than, objective)
     return (
         each.errors.largest > bound * than.errors.largest
         or each.errors.mean > bound * than.errors.mean
@@ -325,7 +331,7 @@ def _residuals(geometry: Geometry, aim: Aim, plain: Strategy) -> Iterator[Strate
         entries = [(TableForm(s, True), _in_integers(geometry, s, mixed[s])) for s in spaces]
         found = _strategy(f"{title}, gaussian noise", geometry, entries, "gaussian", aim)
         yield found
-        if not _worse(found, plain):
+        if not _worse(found, plain, aim.objective):
             return
 
 
@@ -339,22 +345,34 @@ def _in_integers(geometry: Geometry, space: Space, precision: float) -> float:
 
 
 def _optimal(geometry: Geometry, aim: Aim) -> Mapping[Space, float]:
-    """The gains for the objective; for 'max', weights are moved to the tables that are worst."""
+    """The gains for the objective; for 'max', weights follow where the largest error may be."""
     weights = _weights(geometry.parts, aim.objective)
     best = gains = _gains(geometry, weights, aim)
     if aim.objective != "max" or len(geometry.parts) == 1:
         return gains
-    least = math.inf
+    sizes = [_independent(part, geometry) for part in geometry.parts]
+    price = dict(zip(geometry.spaces, geometry.prices.tolist(), strict=True))
+    least, step = math.inf, _STEP
     for _ in range(_REWEIGHTED):
-        price = {s: geometry.price(s) for s in gains}
         precision = {s: math.sqrt(g / price[s]) for s, g in gains.items()}
         cost = sum(precision[s] * price[s] for s in precision)
         precision = {s: p / cost for s, p in precision.items()}
         if aim.total_public:
             precision[()] = math.inf
-        worst = geometry.worst(precision)
-        if worst.max() < least:
-            least, best = float(worst.max()), gains
-        weights = weights * (worst / worst.max()) ** 0.7
+        worst = np.sqrt(geometry.worst(precision))
+        spreads = [Spread(worst[i : i + 1], size) for i, size in enumerate(sizes)]
+        largest = predicted(spreads, "gaussian").largest
+        if not largest:
+            break
+        if largest < least:
+            least, best = largest, gains
+        else:  # too far
+            step /= 2
+        weights = (weights / weights.max()) ** (1 - step) * likelihoods(worst, largest) ** step
         gains = _gains(geometry, weights, aim)
     return best
+
+
+def _independent(part: TablePart, geometry: Geometry) -> int:
+    """How many independent answers have about the largest error of a part's."""
+    return min(part.size, math.prod(geometry.trees[column].size for column in part.columns))

@@ -103,6 +103,17 @@ def _joined(spreads: Sequence[Spread]) -> tuple[Floats, Floats]:
     return held, np.repeat([float(each.times) for each in spreads], lengths)
 
 
+def likelihoods(deviations: Floats, largest: float) -> Floats:
+    """By how much the largest error falls with the variance of an answer, relative to the others.
+
+    The median t of the largest of independent normal errors solves sum 2 P(Z > t/s_i) = log 2, so
+    dt/ds_i^2 ~ phi(t/s_i)/s_i^3.
+    """
+    known = np.maximum(deviations, 1e-12 * deviations.max())
+    logs = -0.5 * (largest / known) ** 2 - 3.0 * np.log(known)
+    return np.asarray(np.exp(np.maximum(logs - logs.max(), -60.0)))
+
+
 def tail(t: Floats, law: str) -> Floats:
     """At most the chance that an error exceeds t standard errors either way.
 

@@ -20,9 +20,9 @@ def tabulate(table: SealedTable | SealedCounts, asked: Tabulate) -> Released[Rel
 
     What is measured is chosen from public numbers: noise on the cells, residual tables, or
     blocks of ordered columns, with Gaussian noise where ``delta`` allows it and is better, else
-    with Laplace noise. ``objective`` says what the choice minimises: "mean", "max" (the
-    largest error) or "balanced" between them. Nothing is chosen that is predicted to be worse
-    than plain noise on the cells.
+    with Laplace noise. ``objective`` says what the choice minimises: "mean" (the root of
+    the mean squared error), "max" (the largest error) or "balanced" between them. Nothing is
+    chosen whose error of that kind is predicted to be worse than that of plain noise on the cells.
 
     ``values`` names columns of numbers whose sums and means are released for every cell, too:
     codes, numbers, or the middles of bins, within the bounds that the schema declares.
