@@ -59,9 +59,35 @@ class ReleasedQuantiles(InNotebook, Framed):
         lists = [column.tolist() for column in columns.values()]
         return {
             "column": self.column,
+            "by": list(self.by),
             **({} if self.level is None else {"level": self.level}),
             "quantiles": [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)],
         }
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> ReleasedQuantiles:
+        """The quantiles that ``to_dict`` wrote."""
+        rows, by = document["quantiles"], tuple(document["by"])
+        groups = tuple(dict.fromkeys(tuple(row[name] for name in by) for row in rows))
+        many = len(rows) // len(groups)
+        shape = (len(groups), many) if by else (many,)
+
+        def held(name: str) -> Floats | None:
+            own = f"{name}_" if name in by else name
+            return np.array([row[own] for row in rows]).reshape(shape) if own in rows[0] else None
+
+        values, quantiles = held("value"), held("quantile")
+        assert values is not None and quantiles is not None
+        return cls(
+            column=document["column"],
+            quantiles=tuple(quantiles.ravel()[:many].tolist()),
+            values=values,
+            low=held("low"),
+            high=held("high"),
+            level=document.get("level"),
+            by=by,
+            groups=groups if by else (),
+        )
 
     def save(self, path: str | Path, *, about: Mapping[str, Any] | None = None) -> None:
         """Save whole or not at all, as CSV, Parquet or JSON, with guarantee and receipt."""

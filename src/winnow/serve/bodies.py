@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from winnow.itemsets.request import Itemsets
+from winnow.numbers.request import PlannedQuantiles
 from winnow.serve.asked import ReleaseOf, SelectOf, TabulateOf, TopKOf
 from winnow.serve.derived import body
 
@@ -110,6 +111,26 @@ else:
     ItemsetsOrder = body("ItemsetsOrder", Itemsets, Order, "itemsets", {})
 
 
+if TYPE_CHECKING:
+
+    class QuantilesOrder(Order, kw_only=True, frozen=True):
+        """Quantiles of a column of numbers."""
+
+        column: str
+        quantiles: list[float]
+        by: list[str]
+        delta: float
+        level: float | None
+else:
+    _QUANTILES = {
+        "column": Name,
+        "quantiles": Annotated[
+            list[Annotated[float, Meta(ge=0, le=1)]], Meta(min_length=1, max_length=1000)
+        ],
+    }
+    QuantilesOrder = body("QuantilesOrder", PlannedQuantiles, Order, "quantiles", _QUANTILES)
+
+
 if TYPE_CHECKING:  # of what is derived, what the server itself reads
 
     class ReleaseOrder(Order, kw_only=True, frozen=True):
@@ -122,8 +143,8 @@ else:
     ReleaseOrder = body("ReleaseOrder", ReleaseOf, Order, "release", {"workload": Workload})
 
 
-AnyOrder = SelectOrder | TopKOrder | TabulateOrder | ItemsetsOrder | ReleaseOrder
-KINDS = ("select", "top-k", "tabulate", "itemsets", "release")
+AnyOrder = SelectOrder | TopKOrder | TabulateOrder | QuantilesOrder | ItemsetsOrder | ReleaseOrder
+KINDS = ("select", "top-k", "tabulate", "quantiles", "itemsets", "release")
 
 
 class PlanBody(Closed, kw_only=True, frozen=True):

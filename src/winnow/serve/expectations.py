@@ -22,6 +22,7 @@ from winnow.serve.orders import (
     counts_of,
     itemsets_of,
     plan_of,
+    quantiles_of,
     release_of,
     tables_of,
 )
@@ -60,6 +61,8 @@ def _of_kind(opened: OpenDataset, order: bodies.AnyOrder, budget: Budget) -> Exp
             return _top_k(opened, order, budget)
         case bodies.TabulateOrder():
             return _tables(opened, order, budget)
+        case bodies.QuantilesOrder():
+            return _quantiles(opened, order, budget)
         case bodies.ItemsetsOrder():
             return _itemsets(opened, order, budget)
         case bodies.ReleaseOrder():
@@ -117,6 +120,13 @@ def _tables(opened: OpenDataset, order: bodies.TabulateOrder, budget: Budget) ->
     if planned.error is None:
         says = "errors stand in the released table"
     seconds = SPARE * planned.seconds
+    return Expected(planned.epsilon, planned.error, says, seconds, planned.to_dict())
+
+
+def _quantiles(opened: OpenDataset, order: bodies.QuantilesOrder, budget: Budget) -> Expected:
+    _, planned = quantiles_of(opened.stand_in, order, budget)
+    says = "by how many rows a quantile is off, in root mean square, where rows lie close"
+    seconds = FLOOR + SPARE * planned.seconds
     return Expected(planned.epsilon, planned.error, says, seconds, planned.to_dict())
 
 

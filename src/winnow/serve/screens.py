@@ -22,6 +22,7 @@ KINDS = {
     "select": ("Select", "the value that most people have, or the best few"),
     "top-k": ("Top k", "the most common values, in order, with noisy counts if you like"),
     "tabulate": ("Tables", "counts by one or more columns, with an error for every cell"),
+    "quantiles": ("Quantiles", "the median, quartiles or other quantiles of a column of numbers"),
     "itemsets": ("Itemsets", "sets of items that many baskets hold"),
     "release": ("Query release", "many tables at once, and a synthetic table to download"),
 }
