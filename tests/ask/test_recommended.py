@@ -44,6 +44,7 @@ def mean_error(frame: pd.DataFrame, shape: tuple[int, ...], method: str, k: int)
     return float(np.mean(errors)), session.sizes.typical, session.method
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 @pytest.mark.parametrize("k", [300, 5_000])
 def test_the_recommended_method_is_near_the_better_one(shape: tuple[int, ...], k: int) -> None:

@@ -2,9 +2,11 @@
 
 import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 import winnow
 from reference.audited import Case, enumerate_case
@@ -21,8 +23,16 @@ def name_of(twin: Twin) -> str:
     return f"{twin.fault} ({twin.honest.name})"
 
 
-@pytest.mark.parametrize("audit", [by_enumeration, by_sampling, by_fidelity])
-@pytest.mark.parametrize("twin", twins(quick=True), ids=name_of)
+def audited() -> Iterator[ParameterSet]:
+    """Every twin under every audit; what takes 20,000 lists of Gaussian counts is an extra."""
+    for twin in twins(quick=True):
+        for audit in (by_enumeration, by_sampling, by_fidelity):
+            long = audit is by_sampling and "Gaussian" in twin.fault
+            marks = [pytest.mark.extras] if long else []
+            yield pytest.param(twin, audit, marks=marks, id=f"{name_of(twin)}-{audit.__name__}")
+
+
+@pytest.mark.parametrize(("twin", "audit"), list(audited()))
 def test_the_audit_catches(twin: Twin, audit: object) -> None:
     assert callable(audit)
     result = audit(twin, SEED)

@@ -337,7 +337,8 @@ def test_the_record_shows_neither_the_noise_nor_the_data(folder: Path) -> None:
 def test_a_record_that_was_changed_is_refused(folder: Path) -> None:
     invoke([*SELECT, *under("night 1")])
     (file,) = Path("ledger.db.requests").iterdir()
-    file.write_bytes(file.read_bytes()[:-1] + b"x")
+    content = file.read_bytes()
+    file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     done = invoke([*SELECT, *under("night 1")])
     assert done.exit_code == 2 and "was sealed was changed" in done.stderr
 

@@ -100,6 +100,7 @@ def p_value(scores: list[int], k: int, draws: int, way: str = "as drawn") -> flo
     return chi_square_p_value(np.append(counts, 0).astype(int), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("scores", [[3, 3, 3, 3, 3], [5, 4, 3, 2, 0], [9, 3, 3, 2, 2]])
 def test_the_law_is_that_of_rounds_of_permute_and_flip(scores: list[int], way: str) -> None:

@@ -178,6 +178,7 @@ def test_the_lightest_numbers_are_the_same_function_and_weigh_no_more(
     assert np.allclose(overlaps.lightest(light), light)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tau", [0.5, 5.0, 100.0])
 @pytest.mark.parametrize("sets", [CYCLE, ONE_CLIQUE, [(0, 1), (1, 3), (0, 3), (2,)]])
 def test_the_certificate_holds_against_a_slow_optimum(sets: list[Columns], tau: float) -> None:

@@ -108,7 +108,7 @@ LINES = (
     f"tabulate {TABLE} --workload marginals:2+prefixes:age --epsilon 1 --delta 1e-6 {SEED} --json",
     f"tabulate {TABLE} --by sex --values rooms --epsilon 1 {SEED}",
     f"tabulate {TABLE} --epsilon 1 {SEED}",
-    f"quantiles {TABLE} --column rooms --quantiles 0.25,0.5 --by sex --level 0.9 --epsilon 2 {SEED}",
+    f"quantiles {TABLE} --column rooms --quantiles .25,.5 --by sex --level .9 --epsilon 2 {SEED}",
     f"quantiles {TABLE} --column rooms --epsilon 1 {SEED} --json",
     f"quantiles {TABLE} --column town --epsilon 1 {SEED}",
     "plan quantiles --schema schema.json --column rooms --quantiles 0.1,0.5,0.9 --epsilon 1",

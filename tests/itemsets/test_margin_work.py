@@ -60,6 +60,7 @@ def tallied(monkeypatch) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("items", [None, range(MANY)])
 @pytest.mark.parametrize(("size", "k"), [(2, 3), (3, 1), (3, 2), (3, 20)])
 @pytest.mark.parametrize("shape", ["zipf", "flat"])
@@ -95,6 +96,7 @@ def first_that_passes(supports: list[int], search: MarginSearch, tape: Tape) -> 
     return int(passed[0]) + 1 if len(passed) else None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["bitsets", "occurrences"])
 @pytest.mark.parametrize("shape", ["zipf", "flat"])
 @pytest.mark.parametrize("size", [2, 3])

@@ -63,6 +63,7 @@ def compared(
     return chi_square_p_value(np.array(observed), chances)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("m", "relation"), [(1, "add-remove"), (2, "substitution")])
 @pytest.mark.parametrize(
     ("rows", "size", "epsilon", "delta", "private"),

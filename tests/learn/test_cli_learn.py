@@ -58,6 +58,8 @@ def test_the_rule_the_bound_and_the_receipt_are_shown(files: tuple[Path, Path]) 
     hidden = run(*words(files, "--epsilon", 3, "--relation", "add-remove"))
     assert hidden.exit_code == 0 and "1717" not in hidden.stdout + hidden.stderr
     assert "on new rows" not in hidden.stdout
+    told = run(*words(files, "--epsilon", 3, "--relation", "add-remove", "--rows", 1700))
+    assert told.exit_code == 0 and "on new rows" in told.stdout
 
 
 def test_a_model_is_saved_and_tested_on_public_rows(

@@ -152,6 +152,14 @@ def test_the_noisy_accuracy_costs_half_and_gives_a_bound_on_the_error() -> None:
     assert str(bound).startswith("at 95 %, the error rate exceeds the best of the class by")
 
 
+def test_the_rows_that_a_table_states_are_those_to_learn_from() -> None:
+    frame = pd.DataFrame({"a": [0, 1, 1, 0], "y": [0, 1, 1, 0]})
+    for relation, stated in (("add-remove", 5), ("add-remove", None), ("substitution", None)):
+        table = wn.read_table(frame, schema={"a": 2, "y": 2}, relation=relation, rows=stated)
+        assert wn.labelled(table, "y").about.rows == (4 if relation == "substitution" else stated)
+    assert wn.labelled(table.under("add-remove").stating(5), "y", rows=6).about.rows == 6
+
+
 def test_the_bound_needs_a_public_number_of_rows() -> None:
     options: dict[str, Any] = {
         "method": STUMPS,

@@ -42,7 +42,7 @@ def test_gaussian_risks_are_unbiased_where_the_fit_is_wrong() -> None:
 @pytest.mark.parametrize("law", ["gaussian", "laplace"])
 def test_tables_that_a_fit_gets_wrong_keep_their_estimates(law: str) -> None:
     found, fit, errors = made_up(law, off=20.0)
-    reach = reaches(fit - found, errors, [SIZE] * TABLES, law, 1.0)
+    reach = reaches(fit - found, errors, [SIZE] * TABLES, law, 0.99)
     half = len(reach) // 2
     assert (reach[:half] < 0.3 * errors[:half]).all() and (reach[half:] > 0.7 * errors[half:]).all()
     answers = moved(found, fit, reach)
@@ -55,6 +55,17 @@ def test_no_answer_is_moved_past_what_plain_noise_may_do() -> None:
     reach = reaches(fit - found, errors, [SIZE] * TABLES, "gaussian", 4e-3)
     assert np.median(reach) > 1e-3 and (reach + SPARE * errors).max() <= 4e-3 + 1e-12
     assert not reaches(fit - found, errors, [SIZE] * TABLES, "gaussian", 2e-3).any()
+
+
+def test_where_plain_noise_is_all_rows_the_distribution_answers() -> None:
+    """On both sides of the border: all rows, and nearly."""
+    found, fit, errors = made_up("gaussian", off=20.0)
+    sizes = [SIZE] * TABLES
+    below = moved(found, fit, reaches(fit - found, errors, sizes, "gaussian", 0.999))
+    assert not np.allclose(below, fit)
+    for largest in (1.0, 7.0):
+        reach = reaches(fit - found, errors, sizes, "gaussian", largest)
+        assert np.allclose(moved(found, fit, reach), fit) and np.isfinite(reach).all()
 
 
 def test_estimates_without_noise_are_the_answers() -> None:

@@ -372,7 +372,7 @@ def test_the_limited_domain_stops_at_its_threshold_item() -> None:
 def test_the_limited_domain_threshold_covers_the_labels_one_person_can_push_out() -> None:
     bounded, free = LimitedDomain(1.0, 1e-6, 2, 1), LimitedDomain(1.0, 1e-6, 2)
     assert bounded.lead(UTILITY) < free.lead(UTILITY)
-    per_round = float(bounded._per_round())
+    per_round = float(bounded.epsilon_per_round)
     b = math.exp(-(bounded.lead(UTILITY) - 1) * per_round)
     assert (2 + 1) * b <= 1e-6 / 2
     with pytest.raises(wn.InputError, match="no counts"):

@@ -91,6 +91,7 @@ def losses(d: int, settings) -> tuple[np.ndarray, np.ndarray]:
     return np.array(factors), np.array(lost)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_the_default_is_nearly_always_near_the_best_over_all_borders(delta: float) -> None:
     """k = 1, 2 and on; no bound, L = 1, 2 and on; both epsilons; lists and sets; five families."""

@@ -124,7 +124,7 @@ class OnLabels:
         """Its exact output distribution."""
         inner = self.inner
         if isinstance(inner, LimitedDomain):
-            scale = float(inner._per_round() / utility.width)
+            scale = float(inner.epsilon_per_round / utility.width)
             lead, reach = inner.lead(utility), inner.reach or 0
             most = inner.max_items
             return RandomTies(LimitedDomainModel(scale, lead, reach, inner.k, most), inner.k)

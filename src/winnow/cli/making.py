@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
 from importlib import import_module
 from inspect import Parameter, getdoc, signature
@@ -61,7 +61,7 @@ def unbundled(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def called(**given: Any) -> None:
         for name, bundle in bundles.items():
-            given[name] = bundle(**{f.name: given.pop(f.name) for f in fields(bundle)})
+            given[name] = _bundled(bundle, given)
         with reported():
             for name, record in requests.items():
                 given[name] = typed(record, given)
@@ -76,9 +76,27 @@ def unbundled(command: Callable[..., None]) -> Callable[..., None]:
 
 def _options(bundle: type[Any], kind: Any) -> list[Parameter]:
     hints = get_type_hints(bundle, include_extras=True)
-    return [
-        Parameter(f.name, kind, default=f.default, annotation=hints[f.name]) for f in fields(bundle)
-    ]
+    shown: list[Parameter] = []
+    for f in fields(bundle):
+        if is_dataclass(hints[f.name]):
+            shown += _options(hints[f.name], kind)
+        else:
+            default = Parameter.empty if f.default is MISSING else f.default
+            shown.append(Parameter(f.name, kind, default=default, annotation=hints[f.name]))
+    return shown
+
+
+def _bundled(bundle: type[Any], given: dict[str, Any]) -> Any:
+    """A bundle of what was given for its options, which are taken out; bundles may hold others."""
+    hints = get_type_hints(bundle, include_extras=True)
+    return bundle(
+        **{
+            f.name: _bundled(hints[f.name], given)
+            if is_dataclass(hints[f.name])
+            else given.pop(f.name)
+            for f in fields(bundle)
+        }
+    )
 
 
 SOURCES = """

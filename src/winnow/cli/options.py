@@ -148,13 +148,6 @@ RelationOption = Annotated[
         _SCORES,
     ),
 ]
-TableArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="TABLE",
-        help="The private table: CSV, TSV or Parquet, or a pattern such as 'part-*.csv'.",
-    ),
-]
 SchemaOption = Annotated[
     Path,
     option("--schema", "FILE", "The public schema of the table, a JSON file.", TABLE),
@@ -162,15 +155,6 @@ SchemaOption = Annotated[
 ColumnsOption = Annotated[
     str | None,
     option("--columns", "A,B,...", "Only these columns of the schema.", TABLE),
-]
-PersonOption = Annotated[
-    str | None,
-    option(
-        "--person",
-        "COLUMN",
-        "The column that says whose row it is.",
-        TABLE,
-    ),
 ]
 OneRowOption = Annotated[
     bool,
@@ -203,10 +187,6 @@ def check_unit_said(column: str | None, one_each: bool, option: str, what: str =
         )
 
 
-MaxRowsPerPersonOption = Annotated[
-    int,
-    option("--max-rows", "L", "With --person: keep at most L rows of one person.", TABLE),
-]
 LineBreaksOption = Annotated[
     bool,
     typer.Option(

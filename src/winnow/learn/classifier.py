@@ -41,7 +41,7 @@ class PrivateClassifier:
         *,
         epsilon: Any = 1.0,
         delta: Any = 0.0,
-        class_weights: Any = None,
+        class_weights: Any = AUTO,
         classes: Any = (0, 1),
         schema: Any = None,
         relation: str = "substitution",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,20 +12,17 @@ import typer
 from winnow.cli.derived import Typed
 from winnow.cli.options import (
     ASKED,
-    PLAIN_TEXT,
     AssumedRowsOption,
-    ColumnsOption,
     JsonOption,
-    OneRowOption,
     SeedOption,
-    TextOptions,
-    check_unit_said,
     option,
     relation_of_people,
     some_of,
 )
+from winnow.cli.private_table import PrivateTable
 from winnow.cli.recording import UNRECORDED, Record
 from winnow.cli.reporting import reported, saved_then_shown
+from winnow.core.options import AUTO
 from winnow.core.relation import Relation
 from winnow.learn.request import Learn
 
@@ -36,7 +33,6 @@ if TYPE_CHECKING:
     from winnow.learn.predictor import Predictor
 
 
-_DATA = "The private table"
 _OUTPUT = "Output"
 
 EXAMPLES = """\
@@ -54,49 +50,12 @@ winnow learn adult.csv --target income --schema adult.json --method conjunctions
 
 @reported()
 def learn(
-    table: Annotated[
-        Path,
-        typer.Argument(
-            metavar="TABLE",
-            help="The private table: CSV, TSV or Parquet with a first line of names.",
-        ),
-    ],
+    private: PrivateTable,
     target: Annotated[
         str, typer.Option("--target", metavar="COLUMN", help="The column of classes.")
     ],
-    schema: Annotated[
-        Path,
-        typer.Option(
-            "--schema",
-            metavar="FILE",
-            help="The public schema, JSON: the columns to use and the target, with their values, "
-            "codes or edges.",
-        ),
-    ],
     asked: Typed[Learn],
-    columns: ColumnsOption = None,
     seed: SeedOption = None,
-    text: TextOptions = PLAIN_TEXT,
-    relation: Annotated[Relation | None, relation_of_people(_DATA, Relation.SUBSTITUTION)] = None,
-    person: Annotated[
-        str | None,
-        typer.Option(
-            "--person",
-            metavar="COLUMN",
-            help="The column of the person.",
-            rich_help_panel=_DATA,
-        ),
-    ] = None,
-    one_row: OneRowOption = False,
-    max_rows: Annotated[
-        int,
-        typer.Option(
-            "--max-rows",
-            metavar="R",
-            help="With --person: further rows are left out.",
-            rich_help_panel=_DATA,
-        ),
-    ] = 1,
     test: Annotated[
         Path | None,
         typer.Option(
@@ -125,38 +84,28 @@ def learn(
     of rules is public: it follows from the schema alone. What leaves comes with a guarantee and
     a receipt, one rule also with a bound on its error on new rows.
     """
-    from winnow.cli.files import are_large, refuse_overwriting
-    from winnow.cli.printing import working
+    from winnow.cli.files import refuse_overwriting
     from winnow.cli.recording import warn_of_other_labels
     from winnow.core.saving import check_target, save_released
-    from winnow.core.schema import Schema
     from winnow.learn.about import labelled as about_rows
     from winnow.learn.labelled import labelled
     from winnow.read.table import read_table
 
-    check_unit_said(person, one_row, "--person")
+    relation, budget = private.account(record)
+    read = private.files()
     if out is not None:
         check_target(out, (".json",))
-        refuse_overwriting([table, schema, *([] if test is None else [test])], "--out", out)
-    declared = some_of(Schema.parse(schema), columns, target)
+        kept = [*read, private.schema, *([] if test is None else [test])]
+        refuse_overwriting(kept, "--out", out)
+    declared = private.declared(target)
     classes = about_rows(declared, target).classes
-    relation, budget = record.account(relation, Relation.SUBSTITUTION)
     weights = _weights(asked.class_weights, classes)
     request = asked(class_weights=weights, budget=budget, seed=seed)
-    warn_of_other_labels(budget, [table])
+    warn_of_other_labels(budget, read)
     if test is not None:  # what cannot be read is refused before anything is spent
-        public = read_table(test, schema=declared, **text.said())
-    with working(f"reading {table}") if are_large([table]) else nullcontext():
-        private = read_table(
-            table,
-            schema=declared,
-            person=person,
-            max_rows=max_rows,
-            relation=relation,
-            **text.said(),
-            salt=None if seed is None else f"seed {seed}",  # repeatable, too
-        )
-        rows = labelled(private, target)
+        public = read_table(test, schema=declared, **private.text.said())
+    with private.busy():
+        rows = labelled(private.read(declared, relation, seed=seed), target)
         released = request.plan(rows).run(rows, budget=budget, seed=seed)
     tested = None if test is None else _tested(public, target, released.value)
     extra: dict[str, Any] = {}
@@ -174,11 +123,11 @@ def _tested(public: Any, target: str, predictor: Any) -> tuple[float, float]:
 
 
 def _weights(said: str | None, classes: Sequence[Any]) -> Any:
-    """Weights as in no=1,yes=3, by the labels of the schema; or the word balanced."""
+    """Weights as in no=1,yes=3, by the labels of the schema; or the words balanced and auto."""
     from winnow.errors import ParameterError
     from winnow.foreign import shown
 
-    if said is None or said == "balanced":
+    if said in (None, "balanced", AUTO):
         return said
     found: dict[Any, float] = {}
     for part in said.split(","):
@@ -194,7 +143,7 @@ def _weights(said: str | None, classes: Sequence[Any]) -> Any:
         else:
             raise ParameterError(
                 f"--class-weights {shown(said)}: give CLASS=WEIGHT for each class, with a comma "
-                "between them, or balanced"
+                "between them, balanced or auto"
             )
     return found
 
@@ -302,13 +251,12 @@ def _promised(
     relation: Relation,
     near: int | None,
 ) -> RuleBounds:
-    from winnow.core.options import AUTO
     from winnow.errors import ParameterError
     from winnow.learn.bound import learning_bound
     from winnow.learn.methods import OneRule
 
     rule = OneRule() if asked.method == AUTO else asked.method
-    described = schema is not None or target is not None or asked.class_weights is not None
+    described = schema is not None or target is not None or asked.class_weights not in (None, AUTO)
     if described or not isinstance(rule, OneRule):
         raise ParameterError(
             "--hypotheses is for one rule of which nothing else is known; leave it out, or leave "

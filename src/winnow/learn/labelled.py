@@ -86,7 +86,7 @@ def labelled(
     hypothesis and a column for each label. A prediction must depend on its own row only.
 
     ``relation`` is that of the table, else substitution. ``rows`` is a public number of rows, where
-    the relation keeps it private.
+    the relation keeps it private; of a table, the one that it was read with.
     """
     if rows is not None:
         count(rows=rows)
@@ -140,7 +140,7 @@ def _of_table(
     about = AboutRows(
         classes=labels.classes,
         relation=table.relation,
-        rows=_public_rows(labels, rows),
+        rows=_public_rows(labels, table.stated_rows if rows is None else rows),
         rows_per_person=table.rows_per_person,
         schema=table.schema.subset(feature_names(table.schema, y)),
     )

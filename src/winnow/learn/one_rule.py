@@ -19,7 +19,7 @@ from winnow.learn.plan import LearnPlan
 from winnow.learn.predictor import Predictor
 from winnow.learn.request import Learn
 from winnow.learn.settings import SIZES, balanced_rule
-from winnow.learn.weights import is_balanced
+from winnow.learn.weights import is_balanced, where_rare
 from winnow.privacy import guarantee_of
 from winnow.read.scores import SealedScores
 from winnow.select.crossing.selection import Selection
@@ -105,7 +105,7 @@ def _balanced(
         )
     rules = family.rules
     assert rules is not None  # others take no weights
-    choice = balanced_rule(asked.epsilon)
+    choice = balanced_rule(asked.epsilon, where_rare(asked.class_weights))
 
     def rule(data: SealedLabelled, key: Key) -> Predictor:
         return replace(family.predictor(choice.drawn(data, rules, key)), rows=about.rows)

@@ -24,7 +24,7 @@ from winnow.learn.predictor import Predictor
 from winnow.learn.request import Learn
 from winnow.learn.rules import RuleClass
 from winnow.learn.settings import Given, because, longest_rules, sized_model, sized_rules
-from winnow.learn.weights import is_balanced, weighed
+from winnow.learn.weights import is_balanced, weighed, where_rare
 from winnow.learn.words import ADDITIVE, BOOSTED, CONJUNCTIONS
 from winnow.privacy.sizing import rounds_accountant
 
@@ -109,6 +109,8 @@ def planned(asked: Learn, about: AboutRows | Labelled) -> LearnPlan:
             "wn.plan.labelled(schema, target), or labelled rows"
         )
     method, why = asked.method, ""
+    if where_rare(asked.class_weights) and (method != AUTO or public.predictions is not None):
+        asked = replace(asked, class_weights=None)
     if method == AUTO:
         method, why = _chosen(asked, public)
     if not isinstance(method, LearnMethod):
@@ -147,6 +149,7 @@ def given_by(asked: Learn, about: AboutRows) -> Given:
         is_balanced(asked.class_weights),
         about.rows,
         rounds_accountant(asked.budget),
+        where_rare(asked.class_weights),
     )
 
 

@@ -45,11 +45,12 @@ class Learn(Checked):
         Weights | None,
         Option(
             "What a correct row of each class counts, as in no=1,yes=3; or balanced, by the "
-            "classes' noisy sizes.",
+            "classes' noisy sizes. auto: with the automatic method balanced where these say that "
+            "a class is rare, else every row counts the same.",
             "WEIGHTS",
             panel="Method",
         ),
-    ] = None
+    ] = AUTO
     budget: Budget | None = None
     seed: Any = None
 

@@ -7,7 +7,7 @@ rows per person, relation, epsilon and delta.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from winnow.core.checks import Real, delta_range, exact, positive
@@ -45,6 +45,7 @@ class Given:
     balanced: bool
     rows: int | None
     accountant: str
+    where_rare: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,7 @@ def sized_model(
     balanced: bool,
     accountant: str,
     rows: int | None = None,
+    where_rare: bool = False,
 ) -> SizedModel:
     """The noise with the smaller standard deviation: Laplace, or Gaussian where a delta allows."""
     positive(epsilon=epsilon)
@@ -83,7 +85,7 @@ def sized_model(
 
     def made(law: str, multiplier: Real) -> AdditiveModel:
         allowed = delta if law == "gaussian" else 0
-        return AdditiveModel(law, multiplier, share, columns, balanced, allowed)
+        return AdditiveModel(law, multiplier, share, columns, balanced, allowed, where_rare)
 
     plain = made("laplace", 1 / (total - share))
     least = guarantee_of(plain.promise(relation).event)
@@ -112,6 +114,7 @@ def sized_rules(
     delta: Real,
     balanced: bool,
     accountant: str,
+    where_rare: bool = False,
 ) -> SizedRules:
     """Boosted rules of a class of this size; as many rounds as its rows can tell apart.
 
@@ -125,7 +128,8 @@ def sized_rules(
     delta_range(delta=delta)
 
     def sized(number: int) -> SizedRules:
-        return _rounds(labelled, number, epsilon, delta, balanced, accountant)
+        found = _rounds(labelled, number, epsilon, delta, balanced, accountant)
+        return replace(found, rules=replace(found.rules, where_rare=where_rare))
 
     if rounds is not None:
         return sized(int(rounds))
@@ -195,11 +199,11 @@ def longest_rules(features: tuple[Feature, ...]) -> int:
     return 2
 
 
-def balanced_rule(epsilon: Real) -> BalancedRule:
+def balanced_rule(epsilon: Real, where_rare: bool = False) -> BalancedRule:
     """One rule for balanced accuracy: a tenth of epsilon for the sizes of the classes."""
     positive(epsilon=epsilon)
     total = exact("epsilon", epsilon)
-    return BalancedRule(total * SIZES, total * (1 - SIZES))
+    return BalancedRule(total * SIZES, total * (1 - SIZES), where_rare)
 
 
 def because(why: str, own: str) -> str:

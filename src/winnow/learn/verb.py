@@ -64,11 +64,14 @@ def learn(rows: Labelled, asked: Learn) -> Released[Predictor]:
     "conjunctions:2") is one rule of it. Arrays need public ``cuts=`` in the method, or a schema.
     Nothing is learned from the data but the choice.
 
-    ``class_weights`` says what a correct row of each class counts: a number for each class, in
-    their order or by name, rounded to thousandths of the largest. For balanced accuracy give
-    the inverse of each class's share, as far as that is public, or "balanced": a tenth of epsilon
-    then buys the noisy sizes of the classes, and weights follow from these; an additive model
-    balances the noisy sizes that it measures anyway.
+    ``class_weights`` says what a correct row of each class counts. "auto" (default) goes with the
+    automatic method: a tenth of epsilon buys the noisy sizes of the classes, and where these say
+    that one has less than half of an even share, every class counts the same (balanced accuracy).
+    With a method that was named every row counts the same, and so it does by None. Or give a number
+    for each class, in their order or by name, rounded to thousandths of the largest. For balanced
+    accuracy give the inverse of each class's share, as far as that is public, or "balanced": a
+    tenth of epsilon then buys the noisy sizes of the classes, and weights follow from these; an
+    additive model balances the noisy sizes that it measures anyway.
 
     One person moves the number of correct rows by at most the rows that they have; under
     add-remove only one way, which halves the noise. The ``bound`` of one rule says how far it is

@@ -9,14 +9,23 @@ from typing import Any
 import numpy as np
 
 from winnow.core.checks import exact, positive
+from winnow.core.options import AUTO
 from winnow.errors import ParameterError
 from winnow.foreign import shown
 from winnow.learn.crossing.rows import Classes, SealedLabelled
 
+WHERE_RARE = AUTO
+"""The word for weights that follow from noisy sizes only where a class is rare."""
+
 
 def is_balanced(class_weights: Any) -> bool:
     """Whether these words ask for weights by the noisy sizes of the classes."""
-    return isinstance(class_weights, str) and class_weights == "balanced"
+    return isinstance(class_weights, str) and class_weights in ("balanced", WHERE_RARE)
+
+
+def where_rare(class_weights: Any) -> bool:
+    """Whether every row counts the same unless a class is rare."""
+    return isinstance(class_weights, str) and class_weights == WHERE_RARE
 
 
 def weighed(labelled: SealedLabelled, class_weights: Any) -> SealedLabelled:

@@ -13,13 +13,12 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 
 from winnow.audit.fidelity import chi_square_p_value, fidelity_result
-from winnow.audit.result import AuditResult
+from winnow.audit.result import AuditResult, as_twin
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
-from winnow.numbers.crossing.segment import Segment, Target, drawn
+from winnow.numbers.crossing.segment import RankTarget, Segment, drawn
 from winnow.numbers.mechanism import HalvingQuantiles
 from winnow.numbers.tree import Node, QuantileTree
-from winnow.release.rounds.audit.rounds import as_twin
 
 _TOLERANCE = 1e-9
 Rows = tuple[int, ...]
@@ -197,7 +196,7 @@ def faithful_points(draws: int, seed: int, factor: float = 1.0) -> AuditResult:
         moved=mechanism.unit(mechanism.tree.root, Relation.ADD_REMOVE) / Fraction(factor),
     )
     root, tape = mechanism.tree.root, Tape.seeded(seed)
-    target: Target = mechanism.target(root, Relation.ADD_REMOVE, size, low_end=False)
+    target: RankTarget = mechanism.target(root, Relation.ADD_REMOVE, size, low_end=False)
     segment = Segment(np.array(rows, np.int64), 0, size)
     points = [drawn(segment, target, tape.child(str(draw))) for draw in range(draws)]
     law = model.point_law(root, rows, 0, size)

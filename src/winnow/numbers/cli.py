@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,22 +10,14 @@ import typer
 from winnow.cli.derived import Typed
 from winnow.cli.options import (
     ASKED,
-    PLAIN_TEXT,
-    TABLE,
     AssumedRowsPerPersonOption,
     JsonOption,
-    MaxRowsPerPersonOption,
-    OneRowOption,
     OutOption,
-    PersonOption,
     SchemaOption,
     SeedOption,
-    TableArgument,
-    TextOptions,
-    check_unit_said,
     relation_of_people,
-    some_of,
 )
+from winnow.cli.private_table import PrivateTable
 from winnow.cli.recording import UNRECORDED, Record, warn_of_other_labels
 from winnow.cli.reporting import reported, saved_then_shown
 from winnow.core.relation import Relation
@@ -36,7 +27,6 @@ from winnow.numbers.request import PlannedQuantiles, Quantiles
 
 if TYPE_CHECKING:
     from winnow.core.released import Released
-    from winnow.core.schema import Schema
     from winnow.numbers.result import ReleasedQuantiles
 
 _MOST_SHOWN = 200
@@ -67,16 +57,10 @@ QuantilesOption = Annotated[
 
 @reported()
 def quantiles(
-    table: TableArgument,
-    schema: SchemaOption,
+    private: PrivateTable,
     asked: Typed[Quantiles],
     which: QuantilesOption = "0.5",
     seed: SeedOption = None,
-    person: PersonOption = None,
-    one_row: OneRowOption = False,
-    max_rows: MaxRowsPerPersonOption = 1,
-    relation: Annotated[Relation | None, relation_of_people(TABLE, Relation.SUBSTITUTION)] = None,
-    text: TextOptions = PLAIN_TEXT,
     record: Record = UNRECORDED,
     out: OutOption = None,
     json: JsonOption = False,
@@ -86,35 +70,23 @@ def quantiles(
     Every released number is one of the public grid that the schema declares. Quantiles of groups
     share no budget, as one row is in one group.
     """
-    from winnow.cli.files import are_large, check_targets, named_by, refuse_overwriting
-    from winnow.cli.printing import working
+    from winnow.cli.files import check_targets, refuse_overwriting
     from winnow.core.saving import receipt_path
-    from winnow.read.about import table as about_table
-    from winnow.read.table import read_table
 
-    check_unit_said(person, one_row, "--person")
-    read = [*named_by(table), schema]
+    relation, budget = private.account(record)
+    read = [*private.files(), private.schema]
     check_targets(read, out, None)
     if out is not None and out.suffix.lower() == ".csv":
         refuse_overwriting(read, "--out", receipt_path(out))
-    declared = _declared(schema, asked)
-    relation, budget = record.account(relation, Relation.SUBSTITUTION)
+    declared = private.declared(asked.column, *asked.by).subset(_needed(asked))
     request = asked(quantiles=_numbers(which), budget=budget, seed=seed)
-    planned = request.plan(about_table(declared, relation=relation, max_rows=max_rows))
+    planned = request.plan(private.about(declared, relation))
     if out is None and not json and planned.answers > _MOST_SHOWN:
         raise ParameterError(
             f"these are more than {_MOST_SHOWN} quantiles, too many to show; give --out or --json"
         )
-    with working(f"reading {table}") if are_large(read) else nullcontext():
-        sealed = read_table(
-            table,
-            schema=declared,
-            person=person,
-            max_rows=max_rows,
-            relation=relation,
-            **text.said(),
-            salt=None if seed is None else f"seed {seed}",  # repeatable, too
-        )
+    with private.busy():
+        sealed = private.read(declared, relation, seed=seed)
     warn_of_other_labels(budget, sealed)
     released = request.plan(sealed).run(sealed, budget=budget, seed=seed)
     with saved_then_shown(
@@ -124,13 +96,9 @@ def quantiles(
             released.value.save(out, about=released.to_about())
 
 
-def _declared(schema: Path, asked: Typed[Any]) -> Schema:
-    """The schema of the columns that are needed."""
-    from winnow.core.schema import Schema
-
-    return some_of(Schema.parse(schema), None).subset(
-        list(dict.fromkeys([*asked.by, asked.column]))
-    )
+def _needed(asked: Typed[Any]) -> list[str]:
+    """The columns that are read."""
+    return list(dict.fromkeys([*asked.by, asked.column]))
 
 
 def _numbers(text: str) -> list[Any]:
@@ -188,8 +156,10 @@ def plan(
 ) -> None:
     """Say by how many rows quantiles would be off; no data are read and nothing is spent."""
     from winnow.cli.printing import console, show_json
+    from winnow.core.schema import Schema
     from winnow.read.about import table as about_table
 
-    public = about_table(_declared(schema, asked), relation=relation, max_rows=max_rows)
+    declared = Schema.parse(schema).subset(_needed(asked))
+    public = about_table(declared, relation=relation, max_rows=max_rows)
     planned = asked(quantiles=_numbers(which)).plan(public)
     show_json(planned.to_dict()) if json else console().print(str(planned), markup=False)

@@ -11,7 +11,7 @@ from winnow.core.key import Key
 from winnow.core.laws import Law
 from winnow.core.relation import Relation
 from winnow.numbers.crossing.groups import DrawnQuantiles, check_table, drawn_quantiles
-from winnow.numbers.crossing.segment import Target
+from winnow.numbers.crossing.segment import RankTarget
 from winnow.numbers.tree import Node, QuantileTree
 from winnow.privacy import Guarantee, Promise, promise
 from winnow.privacy.calibration import sized_guarantee
@@ -103,11 +103,11 @@ class HalvingQuantiles:
             return Fraction(self.rows_per_person)
         return 2 * node.spread * self.rows_per_person
 
-    def target(self, node: Node, relation: Relation, points: int, *, low_end: bool) -> Target:
+    def target(self, node: Node, relation: Relation, points: int, *, low_end: bool) -> RankTarget:
         """What is drawn in a segment of so many points."""
         rate = self.per_round / (2 * self.unit(node, relation))
         shift = self.passed(points + 1, rate) if low_end else None
-        return Target(node.share, rate, shift)
+        return RankTarget(node.share, rate, shift)
 
     def passed(self, candidates: int, rate: Fraction) -> int:
         """R: the loss passes it with probability at most (1 - level)/(2m)."""

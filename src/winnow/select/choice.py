@@ -34,6 +34,7 @@ from winnow.select.predicted import (
     of_canonical,
     of_joint,
     of_noise,
+    of_threshold,
 )
 
 Floats = NDArray[np.float64]
@@ -58,6 +59,10 @@ class PlannedNoise:
     """Of the noise; of joint and canonical the inverse factor of the loss."""
     gamma: float = 0.5
     spends_delta: bool = False
+    level: float | None = None
+    """Of private labels: the noisy count from which on one may be released."""
+    reach: int | None = None
+    """Of private labels: the level is so much above the count at the rank that comes next."""
 
 
 def _shapes(d: int, ranks: Floats, size: float) -> list[Floats]:
@@ -95,6 +100,11 @@ def predicted(profile: Profile, noise: PlannedNoise, *, ordered: bool) -> Predic
         return of_joint(profile, 1 / noise.scale, ordered=ordered)
     if noise.law == "canonical":
         return of_canonical(profile, 1 / noise.scale, noise.gamma)
+    if noise.level is not None:
+        level = noise.level
+        if noise.reach is not None and noise.reach < profile.ranks[-1]:
+            level += float(profile.at(np.array(noise.reach + 1.0)))
+        return of_threshold(profile, noise.law, noise.scale, level, ordered=ordered)
     return of_noise(profile, noise.law, noise.scale, ordered=ordered)
 
 

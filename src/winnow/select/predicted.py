@@ -11,6 +11,8 @@ item j with chance ~ f(t_i - c_j), f the density of the noise. Places count as i
 the number of selected items with a count above x is normal, with the mean and the variance of
 independent choices that add up to k. The i-th best of the set is where that number reaches i.
 
+**Private labels.** Only what reaches a threshold is released; what is missing counts as 0.
+
 **joint.** The error is v with chance ~ W'(v) e^(-scale v), where W(v) is the number of lists that
 fall short by at most v: prod_i (#{j: c_j >= c_i - v} - i + 1) [Joint, Section 3]. Such a list is
 uniform among them, so a better item than c_i stands at place i with the chance that it is left.
@@ -19,7 +21,8 @@ uniform among them, so a better item than c_i stands at place i with the chance 
 number of such sets times e^(-scale loss) [Canonical, Def 3.4]. What lies between is a uniform
 sample.
 
-The formulas are approximations: ``tests/select/test_choice.py`` holds them against simulations.
+The formulas are approximations;
+``tests/select/test_topk_choice.py`` holds them against simulations.
 """
 
 from __future__ import annotations
@@ -162,6 +165,24 @@ def of_noise(profile: Profile, law: str, scale: float, *, ordered: bool) -> Pred
     weight = noise.density((thresholds[:, None] - counts) / scale) * sizes
     weight /= np.maximum(weight.sum(1, keepdims=True), 1e-300)
     return Predicted(_of_lists(profile, weight, places, numbers), recall)
+
+
+def of_threshold(
+    profile: Profile, law: str, scale: float, level: float, *, ordered: bool
+) -> Predicted:
+    """The k largest counts with noise of this scale, of those that reach a level with it.
+
+    What is not released counts as an item that nobody has.
+    """
+    noise, counts, sizes = LAWS[law], profile.counts, profile.sizes
+    listed = of_noise(profile, law, scale, ordered=ordered)
+    passing = sizes * noise.above((level - counts) / scale)
+    released, last = float(passing.sum()), profile.inside
+    if released >= profile.k:
+        return listed
+    missed = float(profile.at(np.array(released + 1.0)))
+    recall = float(passing[:last].sum()) / profile.k
+    return Predicted(max(listed.error, missed), min(listed.recall, recall))
 
 
 def _of_lists(profile: Profile, weight: Floats, places: Integers, numbers: Floats) -> float:

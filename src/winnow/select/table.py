@@ -304,13 +304,42 @@ def _best(about: AboutScores, sizes: Sizes, ordered: bool | None) -> tuple[TopKM
 
 
 def _private(about: AboutScores, sizes: Sizes) -> tuple[TopKMethod, str]:
-    """The choice where labels are private."""
+    """The choice where labels are private, by predicted errors on a public library."""
+    from winnow.select.choice import least
+
     most = about.max_items
-    if most is not None:
-        return Stability(), f"labels are private; at most {counted(most, 'item')} per person"
     if sizes.with_counts:
-        raise ParameterError(
-            "noisy counts of private labels need a bound on the items of a person; count with "
-            "max_items="
-        )
-    return LimitedDomain(), "labels are private and the items of a person are not bounded"
+        if most is None:
+            raise ParameterError(
+                "noisy counts of private labels need a bound on the items of a person; count with "
+                "max_items="
+            )
+        return Stability(), "labels are private, and their counts are wanted"
+    if most is None:
+        return LimitedDomain(), "labels are private and the items of a person are not bounded"
+    planned = private_noises(about, sizes)
+    word = least(planned, about.candidates, sizes.k, unit_of(sizes.epsilon), ordered=True)
+    method = Stability() if word == Stability.word() else LimitedDomain()
+    items = f"labels are private; at most {counted(most, 'item')} per person"
+    return method, f"{items}: the least error on public profiles of counts"
+
+
+def private_noises(about: AboutScores, sizes: Sizes) -> dict[str, PlannedNoise]:
+    """The noise and the threshold of both methods for private labels, in people."""
+    from winnow.select.choice import PlannedNoise
+    from winnow.select.mechanisms import unknown_domain
+
+    positive(epsilon=sizes.epsilon)
+    utility, person = about.utility, float(about.utility.one_sided)
+    noisy, listed = (
+        private_mechanism(method, about, sizes) for method in (Stability(), LimitedDomain())
+    )
+    assert isinstance(noisy, unknown_domain.StabilityThreshold)
+    assert isinstance(listed, unknown_domain.LimitedDomain)
+    scale, level = float(noisy.scale(utility)) / person, noisy.threshold(utility) / person
+    width = float(utility.width / listed.epsilon_per_round) / person
+    lead = listed.lead(utility) / person
+    return {
+        Stability.word(): PlannedNoise("laplace", scale, level=level),
+        LimitedDomain.word(): PlannedNoise("gumbel", width, level=lead, reach=listed.reach),
+    }

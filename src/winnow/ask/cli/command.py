@@ -13,27 +13,17 @@ from winnow.ask.methods import Independent, MultiplicativeWeights
 from winnow.ask.request import Ask
 from winnow.cli.derived import Typed
 from winnow.cli.options import (
-    PLAIN_TEXT,
     TABLE,
-    ColumnsOption,
     JsonOption,
-    MaxRowsPerPersonOption,
-    OneRowOption,
     PadToOption,
-    PersonOption,
-    SchemaOption,
     SeedOption,
-    TableArgument,
-    TextOptions,
-    check_unit_said,
     option,
     padding_of,
-    relation_of_people,
 )
+from winnow.cli.private_table import PrivateTable
 from winnow.cli.recording import UNRECORDED, Record
 from winnow.cli.reporting import report, reported
 from winnow.core.options import AUTO
-from winnow.core.relation import Relation
 from winnow.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -59,16 +49,10 @@ TAB key completes columns and values; :help lists the commands.
 
 @reported()
 def ask(
-    table: TableArgument,
-    schema: SchemaOption,
+    private: PrivateTable,
     asked: Typed[Ask],
     seed: SeedOption = None,
-    text: TextOptions = PLAIN_TEXT,
     pad_to: PadToOption = None,
-    columns: ColumnsOption = None,
-    person: PersonOption = None,
-    one_row: OneRowOption = False,
-    max_rows: MaxRowsPerPersonOption = 1,
     salt: Annotated[
         str | None,
         option(
@@ -77,11 +61,6 @@ def ask(
             "With --person: secret, and the same whenever a --state is gone on with.",
             TABLE,
         ),
-    ] = None,
-    relation: Annotated[Relation | None, relation_of_people(TABLE, Relation.SUBSTITUTION)] = None,
-    rows: Annotated[
-        int | None,
-        option("--rows", "N", "A public number of rows, where theirs is private.", TABLE),
     ] = None,
     synthesise: Annotated[
         str | None,
@@ -133,11 +112,9 @@ def ask(
     from winnow.ask.cli.prompt import prompt, read_batch, write_answers
     from winnow.ask.opening import resumed_session
     from winnow.ask.state_files import key_path
-    from winnow.cli.files import named_by, refuse_overwriting
-    from winnow.cli.printing import working
+    from winnow.cli.files import refuse_overwriting
     from winnow.cli.recording import warn_of_other_labels
     from winnow.core.saving import FORMATS, check_target
-    from winnow.read.table import read_table
 
     method = asked.method
     if synthesise is not None:
@@ -152,26 +129,15 @@ def ask(
     if out is not None:
         check_target(out, FORMATS if batch is None else (".csv", ".json"))
         kept = [] if state is None else [state, key_path(state)]
-        named = [*named_by(table), schema, batch, cells_file(method), *kept]
+        named = [*private.files(), private.schema, batch, cells_file(method), *kept]
         refuse_overwriting([path for path in named if path is not None], "--out", out)
-    check_unit_said(person, one_row, "--person")
-    relation, budget = record.account(relation, Relation.SUBSTITUTION)
-    if person is not None and state is not None and salt is None:
+    relation, budget = private.account(record)
+    if private.person is not None and state is not None and salt is None:
         raise ParameterError(
             "with --person and --state give --salt, so that the same rows are kept"
         )
-    with working(f"reading {table}"):
-        sealed = read_table(
-            table,
-            schema=schema,
-            columns=None if columns is None else [c.strip() for c in columns.split(",")],
-            person=person,
-            max_rows=max_rows,
-            relation=relation,
-            rows=rows,
-            **text.said(),
-            salt=salt,
-        )
+    with private.busy():
+        sealed = private.read(private.declared(), relation, seed=seed, salt=salt)
     lines = None if batch is None else read_batch(batch, sealed.schema)
     if state is not None and state.exists():
         session = resumed_session(sealed, state, record.ledger, record.ledger_key, record.dataset)

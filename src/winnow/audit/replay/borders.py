@@ -33,7 +33,7 @@ from winnow.audit.replay.selections import (
     sealed,
 )
 from winnow.audit.replay.tables import ROWS, table_of
-from winnow.audit.result import AuditResult
+from winnow.audit.result import AuditResult, as_twin
 from winnow.core.borders import Border
 from winnow.core.bounded import FEW_NOISES
 from winnow.core.noisy_top.filter import FEW_KEYS, FEW_LEFT
@@ -64,7 +64,6 @@ from winnow.read.kept import MOST_COLLECTED, MOST_PAIRS
 from winnow.read.kernels.csv_states import FEW_BYTES
 from winnow.read.scores import seal_scores
 from winnow.release.methods import MWEM
-from winnow.release.rounds.audit.rounds import as_twin
 from winnow.release.rounds.kernels.clocked_sampler import FOLLOW, LAZY_START
 from winnow.release.tables.verb import tabulate
 from winnow.release.verb import release

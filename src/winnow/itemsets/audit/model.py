@@ -143,7 +143,7 @@ class OnBaskets:
                 return AdaptiveModel(inner, utility)
             case RankedLimitedDomain():
                 listed = inner._explicit()
-                scale = float(listed._per_round() / utility.width)
+                scale = float(listed.epsilon_per_round / utility.width)
                 return LimitedDomainModel(
                     scale, listed.lead(utility), listed.reach or 0, listed.k, None
                 )

@@ -6,34 +6,31 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations_with_replacement, product
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.audit.result import AuditResult
-from winnow.core.checks import exact
+from winnow.audit.driver import enumerate_choices
+from winnow.audit.result import AuditResult, as_twin
 from winnow.core.relation import Relation
 from winnow.learn.crossing.balanced import BalancedRule
 from winnow.learn.crossing.rows import SealedLabelled, no_rows
-from winnow.release.rounds.audit.rounds import as_twin
-from winnow.release.tables.audit import person_moves
 from winnow.select.audit.model import log_permute_and_flip
 from winnow.select.mechanisms.lipschitz import PermuteAndFlip
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-_TOLERANCE = 1e-9
 RULES = np.array([[1, 1], [0, 0], [0, 1], [1, 0]])
 """What each rule says of the two values of one column: the constants, and both stumps."""
 CELLS = list(product(range(2), range(2)))
 """A value and a class."""
 
 
-def made() -> BalancedRule:
+def made(where_rare: bool = False) -> BalancedRule:
     """A tiny one."""
-    return BalancedRule(Fraction(1, 2), 1)
+    return BalancedRule(Fraction(1, 2), 1, where_rare)
 
 
 def empty(relation: Relation, rows: int) -> SealedLabelled:
@@ -51,6 +48,8 @@ class BalancedModel:
     """The scale of the noise in the sizes."""
     counted: bool = True
     """Whether the choice knows that a row weighs up to a thousand."""
+    by_noise: bool = True
+    """Whether the weights follow from the noisy sizes; a twin takes the true ones."""
     window: tuple[int, int] = (-6, 13)
     """Noisy sizes: further out noise tells no more, and weights are nearly those at the edge."""
 
@@ -68,6 +67,9 @@ class BalancedModel:
         weights, scales = self._weights
         right = (RULES[:, cells[:, 0]] == cells[:, 1]) * table  # rules by cells
         by_class = np.stack([right[:, cells[:, 1] == own].sum(axis=1) for own in (0, 1)])
+        if not self.by_noise:
+            held = np.array(self.rule.weights(true.tolist(), self.held), np.float64)
+            weights = np.broadcast_to(held, weights.shape)
         chosen = log_permute_and_flip(scales[:, None] * (weights @ by_class))
         return np.asarray(chosen - far[:, None])
 
@@ -88,40 +90,19 @@ class BalancedModel:
 
 def balanced_enumerated(*, quick: bool = False) -> Iterator[AuditResult]:
     """No neighbours are told apart by the sizes and the rule together more than was charged."""
-    for relation, rows in product(Relation, (1, 2)):
-        yield enumerate_rules(BalancedModel.of(made(), relation, rows))
+    for relation, rows, where_rare in product(Relation, (1, 2), (False, True)):
+        yield enumerate_rules(BalancedModel.of(made(where_rare), relation, rows))
 
 
 def enumerate_rules(model: BalancedModel) -> AuditResult:
     """One result, in epsilon, over all tables of up to three rows."""
-    relation, rows = model.held.relation, model.held.rows_per_person
-    claimed = float(exact("sizes", model.rule.sizes) + exact("epsilon", model.rule.epsilon))
-    known: dict[tuple[int, ...], Floats] = {}
-
-    def law(table: Integers) -> Floats:
-        key = tuple(table.tolist())
-        if key not in known:
-            known[key] = model.log_probabilities(table)
-        return known[key]
-
-    worst, number = 0.0, 0
-    for size in range(4):
-        for places in combinations_with_replacement(range(len(CELLS)), size):
-            table = np.bincount(np.array(places, np.int64), minlength=len(CELLS))
-            for by in person_moves(len(CELLS), rows, relation):
-                if by.any() and (table + by).min() >= 0:
-                    number += 1
-                    worst = max(worst, float(np.abs(law(table) - law(table + by)).max()))
-    return AuditResult(
-        "enumeration",
+    return enumerate_choices(
         "Balanced rules: sizes and rules of neighbours are as close as was charged.",
-        f"{model.rule.name}, {rows} row{'s' if rows > 1 else ''} per person",
-        str(relation),
-        model.rule.promise(relation).citation,
-        claimed,
-        worst,
-        worst <= claimed * (1 + _TOLERANCE),
-        f"over {number} pairs of neighbours",
+        model.rule,
+        model.log_probabilities,
+        len(CELLS),
+        model.held.relation,
+        model.held.rows_per_person,
     )
 
 
@@ -130,10 +111,12 @@ def balanced_twins(*, quick: bool = False) -> Iterator[AuditResult]:
     honest = BalancedModel.of(made(), Relation.SUBSTITUTION, 1)
     added = made().scale(empty(Relation.ADD_REMOVE, 1))
     several = BalancedModel.of(made(), Relation.ADD_REMOVE, 2)
+    rare = BalancedModel.of(BalancedRule(4, 1, True), Relation.ADD_REMOVE, 1)
     twins = [
         ("a replaced person moves the sizes like an added one", replace(honest, noise=added)),
         ("the choice forgets the weights of rows", replace(honest, counted=False)),
         ("a second row is forgotten in the sizes", replace(several, noise=several.noise / 2)),
+        ("a class is rare by its true size", replace(rare, by_noise=False)),
     ]
-    for fault, model in twins[: 2 if quick else 3]:
+    for fault, model in twins[: 2 if quick else 4]:
         yield as_twin(fault, "Enumeration", enumerate_rules(model))

@@ -17,8 +17,9 @@ from winnow.core.noisy_top.draw import SMALLEST_SCALE
 from winnow.core.relation import Relation
 from winnow.core.workloads.part import sum_of
 from winnow.errors import ParameterError
-from winnow.learn.additive import AdditiveFamily, balanced, variants_of
+from winnow.learn.additive import AdditiveFamily, balanced, balanced_where_rare, variants_of
 from winnow.learn.crossing.rows import SealedLabelled, weighted
+from winnow.learn.crossing.sizes import said_of
 from winnow.privacy import Compose, Promise, promise
 from winnow.select.crossing.selection import check_scale
 from winnow.select.mechanisms.lipschitz import PermuteAndFlip
@@ -51,11 +52,13 @@ class AdditiveModel:
     """Whether every class counts the same, by the noisy sizes."""
     delta: Real = 0
     """At which the guarantee is stated; Gaussian noise needs one."""
+    where_rare: bool = False
+    """Whether every row counts the same unless a class is rare, by the noisy sizes."""
 
     @property
     def name(self) -> str:
         """What the receipt calls it."""
-        weighed = ", classes balanced" if self.balanced else ""
+        weighed = said_of(self.balanced, self.where_rare)
         chosen = f"permute-and-flip among {variants_of(self.columns)} models{weighed}"
         return f"{self.columns} tables with discrete {self.law.title()} noise; {chosen}"
 
@@ -104,7 +107,8 @@ class AdditiveModel:
         """The models, and which of them was chosen."""
         rows = key.open(labelled.rows)
         family = AdditiveFamily.of(self._tables(labelled, shape, key), self.deviation(labelled))
-        weights = balanced(family.sizes) if self.balanced else labelled.class_weights
+        even = balanced_where_rare if self.where_rare else balanced
+        weights = even(family.sizes) if self.balanced else labelled.class_weights
         weighed, of_rows = replace(labelled, class_weights=weights), weighted(rows, weights)
         scores = np.array(
             [sum_of(of_rows[said == rows.labels]) for said in family.predictions(rows.codes)],

@@ -10,7 +10,7 @@ from winnow.core.checks import Real, exact
 from winnow.core.key import Key
 from winnow.core.relation import Relation
 from winnow.learn.crossing.rows import SealedLabelled, rule_scores
-from winnow.learn.crossing.sizes import ClassSizes
+from winnow.learn.crossing.sizes import ClassSizes, said_of
 from winnow.learn.rules import RuleClass
 from winnow.privacy import Compose, Promise
 from winnow.select.crossing.selection import check_scale
@@ -39,11 +39,13 @@ class BalancedRule:
     """The epsilon of the sizes."""
     epsilon: Real
     """Of the choice."""
+    where_rare: bool = False
+    """Whether every row counts the same unless a class is rare, by the noisy sizes."""
 
     @property
     def name(self) -> str:
         """What the receipt calls it."""
-        return "noisy sizes of the classes; permute-and-flip, classes balanced"
+        return f"noisy sizes of the classes; permute-and-flip{said_of(True, self.where_rare)}"
 
     def promise(self, relation: Relation) -> Promise:
         """What one release is charged, and why."""
@@ -62,7 +64,7 @@ class BalancedRule:
     @property
     def counted(self) -> ClassSizes:
         """The sizes, as they are measured."""
-        return ClassSizes(self.sizes)
+        return ClassSizes(self.sizes, self.where_rare)
 
     def scale(self, labelled: SealedLabelled) -> Fraction:
         """Of the noise in each size: the l1 sensitivity over epsilon."""

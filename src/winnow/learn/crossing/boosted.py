@@ -15,7 +15,7 @@ from winnow.core.unit import counted
 from winnow.errors import ParameterError
 from winnow.learn.boosted import GRID, step, still_wanted
 from winnow.learn.crossing.rows import LabelledRows, SealedLabelled, of_class, times
-from winnow.learn.crossing.sizes import ClassSizes
+from winnow.learn.crossing.sizes import ClassSizes, said_of
 from winnow.learn.kernels.rule_counts import correct_by_rule
 from winnow.learn.rules import RuleClass
 from winnow.privacy import Compose, Event, Promise, Repeat
@@ -61,6 +61,8 @@ class BoostedRules:
     """The epsilon of the noisy sizes of the classes, if every class counts the same."""
     delta: Real = 0
     """At which the guarantee is stated."""
+    where_rare: bool = False
+    """Whether every row counts the same unless a class is rare, by the noisy sizes."""
 
     def __post_init__(self) -> None:
         count(rounds=self.rounds)
@@ -71,7 +73,7 @@ class BoostedRules:
     def name(self) -> str:
         """What the receipt calls it."""
         first = "" if self.sizes is None else "noisy sizes of the classes; "
-        weighed = "" if self.sizes is None else ", classes balanced"
+        weighed = said_of(self.sizes is not None, self.where_rare)
         return f"{first}boosting, {counted(self.rounds, 'round')} of {self.selection}{weighed}"
 
     def promise(self, relation: Relation) -> Promise:
@@ -81,7 +83,7 @@ class BoostedRules:
         said = f"{each.statement} This {self.rounds} times, composed."
         if self.sizes is None:
             return Promise(event, each.citation, said)
-        first = ClassSizes(self.sizes).charged(relation)
+        first = ClassSizes(self.sizes, self.where_rare).charged(relation)
         return Promise(
             Compose((first.event, event)),
             f"{first.citation}; rounds: {each.citation}",
@@ -106,7 +108,8 @@ class BoostedRules:
         tape = key.tape
         weights = labelled.class_weights or (GRID,) * 2
         if self.sizes is not None:
-            weights = ClassSizes(self.sizes).drawn(labelled, key, tape.child("sizes"))
+            sizes = ClassSizes(self.sizes, self.where_rare)
+            weights = sizes.drawn(labelled, key, tape.child("sizes"))
         utility = replace(labelled, class_weights=weights).utility
         rows = key.open(labelled.rows)
         margins = np.zeros(len(rows.labels), np.int64)

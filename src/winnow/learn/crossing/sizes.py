@@ -14,7 +14,7 @@ from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.workloads.part import sum_of
 from winnow.errors import ParameterError
-from winnow.learn.additive import balanced
+from winnow.learn.additive import balanced, balanced_where_rare
 from winnow.learn.crossing.rows import SealedLabelled
 from winnow.privacy import Promise, promise
 
@@ -30,6 +30,8 @@ class ClassSizes:
     """
 
     epsilon: Real
+    where_rare: bool = False
+    """Whether every row counts the same unless a class is rare."""
 
     def charged(self, relation: Relation) -> Promise:
         """What the sizes are charged, as a part of a release."""
@@ -50,7 +52,8 @@ class ClassSizes:
     def weights(self, noisy: list[int], labelled: SealedLabelled) -> tuple[int, ...]:
         """The weights that follow from noisy sizes; public."""
         least = max(1, math.ceil(self.scale(labelled)))
-        return balanced([max(least, size) for size in noisy])
+        weights = balanced_where_rare if self.where_rare else balanced
+        return weights([max(least, size) for size in noisy])
 
     def check(self, labelled: SealedLabelled) -> None:
         """Refuse noise that does not fit, before anything is charged."""
@@ -64,3 +67,10 @@ class ClassSizes:
         true = [sum_of(rows.weights[rows.labels == c]) for c in range(len(labelled.classes))]
         noisy = [size + int(each) for size, each in zip(true, noise, strict=True)]
         return self.weights(noisy, labelled)
+
+
+def said_of(balanced: bool, where_rare: bool) -> str:
+    """How a mechanism names what its classes count."""
+    if not balanced:
+        return ""
+    return ", classes balanced where one is rare" if where_rare else ", classes balanced"

@@ -15,7 +15,7 @@ from winnow.core.relation import Relation
 from winnow.core.sealed import PublicFact
 from winnow.core.tape import Tape
 from winnow.errors import DataError
-from winnow.numbers.crossing.segment import Segment, Target, drawn
+from winnow.numbers.crossing.segment import RankTarget, Segment, drawn
 from winnow.numbers.tree import Node, QuantileTree
 from winnow.read.crossing import SealedTable, number_of_rows, rows_for
 
@@ -44,7 +44,7 @@ class Halving(Protocol):
     def level(self) -> object:
         """None: no ends of intervals are drawn."""
 
-    def target(self, node: Node, relation: Relation, points: int, *, low_end: bool) -> Target:
+    def target(self, node: Node, relation: Relation, points: int, *, low_end: bool) -> RankTarget:
         """What is drawn in a segment of so many points."""
 
 

@@ -59,7 +59,7 @@ class Segment:
 
 
 @dataclass(frozen=True)
-class Target:
+class RankTarget:
     """Which rank of a segment is wanted, and how fast probabilities fall with the distance."""
 
     share: Fraction
@@ -70,7 +70,7 @@ class Target:
     "below everything" is a candidate, too, for ranks below 0: its answer is the start."""
 
 
-def drawn(segment: Segment, target: Target, tape: Tape) -> int:
+def drawn(segment: Segment, target: RankTarget, tape: Tape) -> int:
     """A point of the segment, with probability ~ exp(-rate loss); the start of an empty one."""
     if segment.stop <= segment.start:
         return segment.start
@@ -90,7 +90,7 @@ class _Classes:
     """Runs of points of one loss each; losses are in parts of a row."""
 
     segment: Segment
-    target: Target
+    target: RankTarget
     starts: Integers
     sizes: Integers
     losses: Integers
@@ -117,7 +117,7 @@ class _Classes:
         return int(losses(below, until, rank(self.target, len(rows)), self.target.share)[0])
 
 
-def rank(target: Target, rows: int) -> int:
+def rank(target: RankTarget, rows: int) -> int:
     """The rank that is wanted, in parts of a row."""
     share = target.share
     return share.numerator * rows - share.denominator * (target.shift or 0)
@@ -129,7 +129,7 @@ def losses(below: Integers, until: Integers, wanted: int, share: Fraction) -> In
     return np.maximum(0, np.maximum(whole * below - wanted, wanted - whole * until))
 
 
-def _classes(segment: Segment, target: Target) -> _Classes:
+def _classes(segment: Segment, target: RankTarget) -> _Classes:
     rows, n = segment.rows, len(segment.rows)
     points = segment.stop - segment.start
     wanted = rank(target, n)

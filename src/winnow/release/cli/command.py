@@ -10,28 +10,17 @@ import typer
 
 from winnow.cli.derived import Typed
 from winnow.cli.options import (
-    PLAIN_TEXT,
     SCHEMA_EXAMPLE,
-    TABLE,
-    ColumnsOption,
     JsonOption,
-    MaxRowsPerPersonOption,
-    OneRowOption,
     PadToOption,
-    PersonOption,
-    SchemaOption,
     SeedOption,
-    TableArgument,
-    TextOptions,
-    check_unit_said,
     padding_of,
     plot_of,
-    relation_of_people,
 )
+from winnow.cli.private_table import PrivateTable
 from winnow.cli.recording import UNRECORDED, Record, warn_of_other_labels
 from winnow.cli.reporting import report as say
 from winnow.cli.reporting import reported, saved_then_shown
-from winnow.core.relation import Relation
 from winnow.errors import ParameterError
 from winnow.release.request import Release
 
@@ -67,28 +56,11 @@ WorkloadOption = Annotated[
 
 @reported()
 def release(
-    table: TableArgument,
-    schema: SchemaOption,
+    private: PrivateTable,
     workload: WorkloadOption,
     asked: Typed[Release],
     seed: SeedOption = None,
-    text: TextOptions = PLAIN_TEXT,
     pad_to: PadToOption = None,
-    columns: ColumnsOption = None,
-    person: PersonOption = None,
-    one_row: OneRowOption = False,
-    max_rows: MaxRowsPerPersonOption = 1,
-    relation: Annotated[Relation | None, relation_of_people(TABLE, Relation.SUBSTITUTION)] = None,
-    rows: Annotated[
-        int | None,
-        typer.Option(
-            "--rows",
-            metavar="N",
-            help="A public number of rows that counts refer to, where theirs is private. Without "
-            "it 2 % of the budget measure it.",
-            rich_help_panel=TABLE,
-        ),
-    ] = None,
     memory: Annotated[
         str,
         typer.Option(
@@ -161,12 +133,7 @@ def release(
     Noisy measurements of tables, or of queries selected in rounds, fit a distribution over the
     cells of a public schema. Rows drawn from it, and all answers, may be published.
     """
-    from winnow.cli.files import are_large, named_by
-    from winnow.cli.printing import working
     from winnow.core.request import Run
-    from winnow.core.schema import Schema
-    from winnow.read.about import table as about_table
-    from winnow.read.table import read_table
     from winnow.release.cli.run import (
         Targets,
         check_before,
@@ -176,17 +143,14 @@ def release(
     )
     from winnow.release.cli.view import RoundsBar, show_plan, show_result, workload_of
 
-    check_unit_said(person, one_row, "--person")
-    relation, budget = record.account(relation, Relation.SUBSTITUTION)
-    read = named_by(table)
+    relation, budget = private.account(record)
+    read = private.files()
     if title is not None and report is None:
         raise ParameterError("--title stands in the --report; give one, or leave it out")
     name = title or (read[0].stem if len(read) == 1 else "Synthetic table")
     targets = Targets(out, answers, report, plot, sample, unsafe_show_private, name)
-    targets.check([*read, *public_files(asked, schema, workload)], printed=json)
-    declared = Schema.parse(schema)
-    if columns is not None:
-        declared = declared.subset([column.strip() for column in columns.split(",")])
+    targets.check([*read, *public_files(asked, private.schema, workload)], printed=json)
+    declared = private.declared()
     held = padding_of(pad_to)
     bar = RoundsBar()
     request = asked(
@@ -196,19 +160,9 @@ def release(
         run=Run(memory, held, bar if held is None else None),
         seed=seed,
     )
-    check_before(request, about_table(declared, rows=rows, relation=relation, max_rows=max_rows))
-    with working(f"reading {table}") if are_large(read) else nullcontext():
-        sealed = read_table(
-            table,
-            schema=declared,
-            person=person,
-            max_rows=max_rows,
-            relation=relation,
-            rows=rows,
-            **text.said(),
-            memory=memory,
-            salt=None if seed is None else f"seed {seed}",  # repeatable, too
-        )
+    check_before(request, private.about(declared, relation))
+    with private.busy():
+        sealed = private.read(declared, relation, seed=seed, memory=memory)
     plan = request.plan(sealed)
     warn_of_other_labels(budget, sealed)
     if not json:

@@ -15,6 +15,7 @@ from winnow.cli.options import (
     OutOption,
     SchemaOption,
     relation_of_people,
+    some_of,
 )
 from winnow.cli.reporting import reported
 from winnow.core.relation import Relation
@@ -70,9 +71,7 @@ def release(
     if out is not None:
         check_target(out)
         refuse_overwriting(public_files(asked, schema, workload), "--out", out)
-    declared = Schema.parse(schema)
-    if columns is not None:
-        declared = declared.subset([name.strip() for name in columns.split(",")])
+    declared = some_of(Schema.parse(schema), columns)
     about = table(declared, rows=rows, relation=relation, max_rows=max_rows)
     request = asked(workload=workload_of(workload), method=with_cells(asked, declared))
     planned = request.plan(about)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,26 +12,19 @@ import typer
 from winnow.cli.derived import Typed
 from winnow.cli.options import (
     ASKED,
-    PLAIN_TEXT,
     SCHEMA_EXAMPLE,
-    TABLE,
     AssumedRowsPerPersonOption,
     ColumnsOption,
     JsonOption,
-    MaxRowsPerPersonOption,
-    OneRowOption,
     OutOption,
-    PersonOption,
     SchemaOption,
     SeedOption,
-    TableArgument,
-    TextOptions,
-    check_unit_said,
     option,
     plot_of,
     relation_of_people,
     some_of,
 )
+from winnow.cli.private_table import PrivateTable
 from winnow.cli.recording import UNRECORDED, Record, warn_of_other_labels
 from winnow.cli.reporting import reported, saved_then_shown
 from winnow.cli.with_cut import check_cut
@@ -85,27 +77,11 @@ ReportOption = Annotated[
 
 @reported()
 def tabulate(
-    table: TableArgument,
-    schema: SchemaOption,
+    private: PrivateTable,
     asked: Typed[Tabulate],
     by: ByOption = None,
     workload: WorkloadOption = None,
-    columns: ColumnsOption = None,
     seed: SeedOption = None,
-    person: PersonOption = None,
-    one_row: OneRowOption = False,
-    max_rows: MaxRowsPerPersonOption = 1,
-    relation: Annotated[Relation | None, relation_of_people(TABLE, Relation.SUBSTITUTION)] = None,
-    rows: Annotated[
-        int | None,
-        typer.Option(
-            "--rows",
-            metavar="N",
-            help="A public number of rows, where theirs is private. Without it, it is measured.",
-            rich_help_panel=TABLE,
-        ),
-    ] = None,
-    text: TextOptions = PLAIN_TEXT,
     record: Record = UNRECORDED,
     out: OutOption = None,
     report: ReportOption = None,
@@ -117,46 +93,32 @@ def tabulate(
     Tables that overlap agree with each other. What is measured, and how precisely, is chosen
     from public numbers so that errors are small, and never larger than with plain noise.
     """
-    from winnow.cli.files import are_large, check_targets, named_by, refuse_overwriting
-    from winnow.cli.printing import working
+    from winnow.cli.files import check_targets, refuse_overwriting
     from winnow.core.saving import check_target, receipt_path
-    from winnow.read.about import table as about_table
-    from winnow.read.table import read_table
     from winnow.select.beside import rest_of
 
-    check_unit_said(person, one_row, "--person")
-    check_cut(asked.with_cut, person is not None, "--person and --max-rows")
-    read = [*named_by(table), schema]
+    relation, budget = private.account(record)
+    check_cut(asked.with_cut, private.person is not None, "--person and --max-rows")
+    read = [*private.files(), private.schema]
     check_targets(read, out, plot)
     if report is not None:
         check_target(report, (".html", ".htm"))
         refuse_overwriting(read, "--report", report)
     if out is not None and out.suffix.lower() == ".csv":
         refuse_overwriting(read, "--out", receipt_path(out))
-    declared, tables = _tables(schema, columns, by, workload, asked.values)
-    relation, budget = record.account(relation, Relation.SUBSTITUTION)
+    declared, tables = _tables(private.schema, private.columns, by, workload, asked.values)
     request = asked(by=tables, budget=budget, seed=seed)
     own = replace(request, epsilon=rest_of(request.with_cut, request.epsilon) or request.epsilon,
                   with_cut=0)  # fmt: skip
-    public = about_table(declared, rows=rows, relation=relation, max_rows=max_rows)
-    answers = own.plan(public).answers or 0
+    answers = own.plan(private.about(declared, relation)).answers or 0
     printed = out is None and report is None and not json
     if printed and answers > _MOST_SHOWN:
         raise ParameterError(
             f"these tables have more than {_MOST_SHOWN} answers, too many to show; give --out, "
             "--report or --json"
         )
-    with working(f"reading {table}") if are_large(read) else nullcontext():
-        sealed = read_table(
-            table,
-            schema=declared,
-            person=person,
-            max_rows=max_rows,
-            relation=relation,
-            rows=rows,
-            **text.said(),
-            salt=None if seed is None else f"seed {seed}",  # repeatable, too
-        )
+    with private.busy():
+        sealed = private.read(declared, relation, seed=seed)
     warn_of_other_labels(budget, sealed)
     released = request.plan(sealed).run(sealed, budget=budget, seed=seed)
     written: list[tuple[str, Path]] = []
@@ -167,7 +129,7 @@ def tabulate(
     with saved_then_shown(released, json, show, "the tables are released and printed"):
         written += _write(released, out, plot)
         if report is not None:
-            written.append(("report", _write_report(released, report, table, max_rows)))
+            written.append(("report", _write_report(released, report, private)))
 
 
 def _tables(
@@ -211,9 +173,7 @@ def _write(
     return written
 
 
-def _write_report(
-    released: Released[ReleasedTables], report: Path, table: str, rows_per_person: int
-) -> Path:
+def _write_report(released: Released[ReleasedTables], report: Path, private: PrivateTable) -> Path:
     from datetime import UTC, datetime
 
     from winnow.core.saving import write_whole
@@ -221,9 +181,9 @@ def _write_report(
 
     made = tables_page(
         released,
-        title=f"Tables of {Path(table).stem}",
+        title=f"Tables of {Path(private.table).stem}",
         date=datetime.now(UTC).date().isoformat(),
-        rows_per_person=rows_per_person,
+        rows_per_person=private.max_rows,
     )
     write_whole(report, made)
     return report

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -90,7 +91,8 @@ class LimitedDomain(UnknownDomain):
         """What the receipt calls it."""
         return f"{self.title}, at most {self.k} of the {self.reach} largest"
 
-    def _per_round(self) -> Fraction:
+    @cached_property
+    def epsilon_per_round(self) -> Fraction:
         """The epsilon of a round: half of delta for the truncation, the rest to compose."""
         epsilon, delta = exact("epsilon", self.epsilon), exact("delta", self.delta)
         found = calibrated_rounds(
@@ -104,7 +106,7 @@ class LimitedDomain(UnknownDomain):
             Law.GUMBEL,
             "limited-domain",
             relation,
-            epsilon=self._per_round() * self.k,
+            epsilon=self.epsilon_per_round * self.k,
             delta=exact("delta", self.delta) / 2,
             kappa=self.k,
         )
@@ -115,12 +117,12 @@ class LimitedDomain(UnknownDomain):
         if self.max_items is not None:
             moved = min(moved, utility.relation.people * self.max_items)
         b = float(exact("delta", self.delta)) / (2 * (self.k + 1))
-        needed = float(utility.width) * (1 + math.log(moved / b) / float(self._per_round()))
+        needed = float(utility.width) * (1 + math.log(moved / b) / float(self.epsilon_per_round))
         return math.ceil(needed * (1 + 2.0**-40))
 
     def check_scales(self, utility: Utility) -> None:
         """Refuse what cannot be released, before anything is charged."""
-        check_scale(self._per_round() / utility.width)
+        check_scale(self.epsilon_per_round / utility.width)
         if self.lead(utility) > 2**61:
             raise ParameterError("epsilon is too small for a threshold of 64 bits; raise it")
 
@@ -135,7 +137,7 @@ class LimitedDomain(UnknownDomain):
         best = best[:reach]
         threshold = floor + self.lead(utility)
         scores = np.append(counts[best], np.int64(threshold))
-        scale = self._per_round() / utility.width
+        scale = self.epsilon_per_round / utility.width
         order = noisy_top(scores, tape, Law.GUMBEL, scale, min(self.k + 1, len(scores)))
         chosen = []
         for place in order[: self.k]:

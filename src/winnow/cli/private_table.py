@@ -1,0 +1,110 @@
+"""The private table of a command: where it lies, its public schema, and whose rows it holds."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from winnow.cli.options import (
+    PLAIN_TEXT,
+    TABLE,
+    ColumnsOption,
+    OneRowOption,
+    SchemaOption,
+    TextOptions,
+    check_unit_said,
+    option,
+    relation_of_people,
+    some_of,
+)
+from winnow.cli.recording import Record
+from winnow.core.relation import Relation
+
+if TYPE_CHECKING:
+    from winnow.core.schema import Schema
+    from winnow.privacy import Budget
+    from winnow.read.about import AboutTable
+    from winnow.read.crossing import SealedTable
+
+
+@dataclass(frozen=True)
+class PrivateTable:
+    """A private table: the options of every command that reads one over a public schema."""
+
+    table: Annotated[
+        str,
+        typer.Argument(
+            metavar="TABLE",
+            help="The private table: CSV, TSV or Parquet, or a pattern such as 'part-*.csv'.",
+        ),
+    ]
+    schema: SchemaOption
+    columns: ColumnsOption = None
+    person: Annotated[
+        str | None,
+        option("--person", "COLUMN", "The column that says whose row it is.", TABLE),
+    ] = None
+    one_row: OneRowOption = False
+    max_rows: Annotated[
+        int,
+        option("--max-rows", "L", "With --person: keep at most L rows of one person.", TABLE),
+    ] = 1
+    relation: Annotated[Relation | None, relation_of_people(TABLE, Relation.SUBSTITUTION)] = None
+    rows: Annotated[
+        int | None,
+        option(
+            "--rows",
+            "N",
+            "A public number of rows, where theirs is private: counts refer to it.",
+            TABLE,
+        ),
+    ] = None
+    text: TextOptions = PLAIN_TEXT
+
+    def files(self) -> list[Path]:
+        """The files that hold the table."""
+        from winnow.cli.files import named_by
+
+        return named_by(self.table)
+
+    def declared(self, *also: str) -> Schema:
+        """The schema of the columns that are used, and of those needed besides."""
+        from winnow.core.schema import Schema
+
+        return some_of(Schema.parse(self.schema), self.columns, *also)
+
+    def account(self, record: Record) -> tuple[Relation, Budget | None]:
+        """The neighbours of a release about its people, and the budget that pays for it."""
+        check_unit_said(self.person, self.one_row, "--person")
+        return record.account(self.relation, Relation.SUBSTITUTION)
+
+    def about(self, schema: Schema, relation: Relation) -> AboutTable:
+        """What is public of it before it is read."""
+        from winnow.read.about import table
+
+        return table(schema, rows=self.rows, relation=relation, max_rows=self.max_rows)
+
+    def busy(self) -> AbstractContextManager[Any]:
+        """Say on a terminal that a large table is read."""
+        from winnow.cli.files import are_large
+        from winnow.cli.printing import working
+
+        return working(f"reading {self.table}") if are_large(self.files()) else nullcontext()
+
+    def read(
+        self, schema: Schema, relation: Relation, *, seed: int | None, salt: str | None = None,
+        **how: Any,
+    ) -> SealedTable:  # fmt: skip
+        """The table, sealed. Which rows of a person are kept follows from ``salt``, or the seed."""
+        from winnow.read.table import read_table
+
+        if salt is None and seed is not None:
+            salt = f"seed {seed}"  # repeatable, too
+        return read_table(
+            self.table, schema=schema, person=self.person, max_rows=self.max_rows,
+            relation=relation, rows=self.rows, salt=salt, **self.text.said(), **how,
+        )  # fmt: skip
