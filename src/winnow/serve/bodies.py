@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from winnow.itemsets.request import Itemsets
 from winnow.numbers.request import PlannedQuantiles
+from winnow.select.request import FindLabels
 from winnow.serve.asked import ReleaseOf, SelectOf, TabulateOf, TopKOf
 from winnow.serve.derived import body
 
@@ -98,6 +99,18 @@ else:
 
 if TYPE_CHECKING:
 
+    class LabelsOrder(Order, kw_only=True, frozen=True):
+        """Read off ``FindLabels``."""
+
+        delta: float
+        method: Any
+
+else:
+    LabelsOrder = body("LabelsOrder", FindLabels, Order, "labels", {})
+
+
+if TYPE_CHECKING:
+
     class ItemsetsOrder(Order, kw_only=True, frozen=True):
         """Read off ``Itemsets``."""
 
@@ -143,8 +156,16 @@ else:
     ReleaseOrder = body("ReleaseOrder", ReleaseOf, Order, "release", {"workload": Workload})
 
 
-AnyOrder = SelectOrder | TopKOrder | TabulateOrder | QuantilesOrder | ItemsetsOrder | ReleaseOrder
-KINDS = ("select", "top-k", "tabulate", "quantiles", "itemsets", "release")
+AnyOrder = (
+    SelectOrder
+    | TopKOrder
+    | LabelsOrder
+    | TabulateOrder
+    | QuantilesOrder
+    | ItemsetsOrder
+    | ReleaseOrder
+)
+KINDS = ("select", "top-k", "labels", "tabulate", "quantiles", "itemsets", "release")
 
 
 class PlanBody(Closed, kw_only=True, frozen=True):
