@@ -102,7 +102,7 @@ print(tables.to_pandas())
 """,
     ),
     Page(
-        "numbers", "Numbers", "Quantiles: medians, quartiles and percentiles, of a table or by groups.",
+        "numbers", "Numbers", "Medians, quartiles and other quantiles, of a table or by groups.",
         "numbers",
         ("winnow.numbers",),
         commands=("quantiles", "plan quantiles"),
