@@ -15,16 +15,9 @@ import typer
 from winnow.cli.derived import number_or_pair
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
-from winnow.mechanisms import words
 
 if TYPE_CHECKING:
     from winnow.core.schema import Schema
-
-
-def choices(name: str, verb: str, *first: str) -> type[StrEnum]:
-    """The words of the table of mechanisms that an option takes."""
-    allowed = (*first, *words(verb))
-    return StrEnum(name, [(word.upper().replace("-", "_"), word) for word in allowed])  # type: ignore[return-value]
 
 
 def option(flag: str, metavar: str, help: str, panel: str) -> Any:
@@ -36,13 +29,6 @@ SCHEMA_EXAMPLE = """
 A schema is a JSON file: {"age": {"edges": [0, 40, 60, 120]}, "sex": {"values": ["Female", \
 "Male"]}, "rooms": 10}. Everything in it is public.
 """
-
-
-class Thresholds(StrEnum):
-    """The thresholds of the large margin mechanism by name."""
-
-    TIGHT = "tight"
-    PRINTED = "printed"
 
 
 class Labels(StrEnum):

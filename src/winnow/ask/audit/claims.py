@@ -51,7 +51,6 @@ from winnow.read.crossing import Rows, SealedTable, group
 from winnow.release.rounds.audit.rounds import pairs
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 TOTAL = 3
 EPSILON = 0.5

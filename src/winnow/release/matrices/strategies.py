@@ -19,7 +19,6 @@ from winnow.core.workloads.part import Codes, Counts, marginal_counts
 from winnow.core.workloads.workload import Workload
 from winnow.errors import ParameterError
 
-Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Columns = tuple[int, ...]
 
