@@ -15,7 +15,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.audit.driver import DELTA, Claim, enumeration, farthest, of_moves
+from winnow.audit.driver import DELTA, NoiseClaim, enumeration, farthest, of_moves
 from winnow.audit.fidelity import chi_square_p_value, fidelity_result
 from winnow.audit.neighbours import person_moves
 from winnow.audit.result import AuditResult, as_twin
@@ -160,7 +160,7 @@ def enumerate_tables(
     noises = [each.noise for each in mechanism.measured]
     if not pure:
         claimed = guarantee_of(DiscreteGaussian(size, min(noises), relation), DELTA).epsilon
-    claim, found = Claim(pure, claimed), moves(mechanism, shape, relation)
+    claim, found = NoiseClaim(pure, claimed), moves(mechanism, shape, relation)
     largest = max(enumerated_size(mechanism, moved) for moved in found)
     worst = farthest(of_moves(noises, mechanism.law, found), claimed)
     return enumeration(
