@@ -27,6 +27,7 @@ from winnow.core.unit import ROW, Unit
 from winnow.core.utility import Utility
 from winnow.core.workloads.interval import IntervalPart
 from winnow.core.workloads.part import Part, bin_counts, sum_of, table_columns
+from winnow.core.workloads.range_table import RangeTablePart
 from winnow.core.workloads.workload import Workload
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded
@@ -265,6 +266,8 @@ def _columns_of(part: Part) -> Sequence[int]:
     whole = table_columns(part)
     if whole is not None:
         return whole
+    if isinstance(part, RangeTablePart):
+        return part.form.columns
     return (part.column,) if isinstance(part, IntervalPart) else range(len(part.schema.columns))
 
 

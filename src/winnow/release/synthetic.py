@@ -23,6 +23,7 @@ from winnow.core.workloads.forms import (
     GridMatrix,
     Mask,
     ProductSets,
+    RangeTable,
     WholeTable,
 )
 from winnow.core.workloads.marginal import MarginalPart
@@ -257,6 +258,9 @@ class SyntheticDistribution(InNotebook, Framed):
                 return self._marginal(columns).ravel()
             case CodeRanges(column=column) as ranges:
                 return np.asarray(np.maximum(ranges.sums(self._marginal((column,))), 0.0))
+            case RangeTable() as products:
+                sums = products.sums(self._marginal(products.columns))
+                return np.asarray(np.maximum(sums.ravel(), 0.0))
             case ProductSets(sets):
                 return np.array([self._product_set(masks) for masks in sets])
             case BitMatrix() | GridMatrix():

@@ -39,6 +39,17 @@ Condition = str | int | float | bool | Annotated[list[Value], Meta(min_length=1)
 Where = Annotated[dict[Name, Condition], Meta(min_length=1, max_length=200)]
 
 
+class WorkloadFactor(Closed, frozen=True):
+    """A factor of a product of tables and ranges: exactly one of its fields is given."""
+
+    table: Names | None = None
+    """The table of these columns."""
+    prefixes: Name | None = None
+    """All values up to each value of an ordered column."""
+    ranges: Name | None = None
+    """All ranges of an ordered column."""
+
+
 class WorkloadPiece(Closed, frozen=True):
     """A part of a workload: exactly one of its fields is given."""
 
@@ -50,6 +61,8 @@ class WorkloadPiece(Closed, frozen=True):
     """All values up to each value of an ordered column."""
     ranges: Name | None = None
     """All ranges of an ordered column."""
+    product: Annotated[list[WorkloadFactor], Meta(min_length=2, max_length=6)] | None = None
+    """Every query of one factor together with every query of the others."""
     where: Annotated[list[Where], Meta(min_length=1, max_length=MOST_QUESTIONS)] | None = None
 
 

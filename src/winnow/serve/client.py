@@ -11,6 +11,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote, urlsplit
 
@@ -19,6 +20,7 @@ import numpy as np
 from winnow.core.options import takes
 from winnow.core.released import Receipt, Released
 from winnow.core.workloads.conditions import Predicates
+from winnow.core.workloads.product import Product
 from winnow.core.workloads.tables import Marginals, Ranges
 from winnow.core.workloads.workload import Maker, Union
 from winnow.errors import DataError, ParameterError
@@ -75,6 +77,15 @@ def pieces_of(workload: Maker | Sequence[Any]) -> list[dict[str, Any]]:
             return [{"table": list(columns)}]
         case Ranges(column=column, prefixes=prefixes, number=None):
             return [{"prefixes" if prefixes else "ranges": column}]
+        case Product():
+            chosen = product(*(pieces_of(maker) for maker in workload.makers))
+            found = [{"product": [f for piece in each for f in _factors(piece)]} for each in chosen]
+            if all("marginals" not in f and "where" not in f for p in found for f in p["product"]):
+                return found
+            raise ParameterError(
+                "this product cannot be sent to a server; multiply prefixes, ranges and tables of "
+                'named columns, such as wn.prefixes("age") * wn.marginals("sex")'
+            )
         case Predicates():
             return [{"where": [_conditions(each) for each in workload.conditions]}]
         case _:
@@ -83,6 +94,11 @@ def pieces_of(workload: Maker | Sequence[Any]) -> list[dict[str, Any]]:
                 "all columns or of one table, wn.prefixes, wn.ranges, wn.where, wn.predicates, or "
                 "a sum of them"
             )
+
+
+def _factors(piece: dict[str, Any]) -> list[dict[str, Any]]:
+    """The factors of a piece: those of a product, or itself."""
+    return list(piece.get("product", [piece]))
 
 
 def _conditions(given: Mapping[str, Any]) -> dict[str, Any]:

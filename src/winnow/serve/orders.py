@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
+from operator import mul
 from typing import Any, assert_never, overload
 
 import msgspec
@@ -247,19 +248,34 @@ def _maker(piece: bodies.WorkloadPiece) -> Maker:
     given = [name for name in piece.__struct_fields__ if getattr(piece, name) is not None]
     if len(given) != 1:
         raise ParameterError(
-            "a piece of a workload is one of marginals, table, prefixes, ranges and where; "
-            f"{len(given)} were given"
+            "a piece of a workload is one of marginals, table, prefixes, ranges, product and "
+            f"where; {len(given)} were given"
         )
     if piece.marginals is not None:
         return marginals(piece.marginals)
+    if piece.product is not None:
+        return reduce(mul, map(_factor, piece.product))
+    if piece.where is None:
+        return _ranges_or_table(piece)
+    return predicates(question_of(each) for each in piece.where)
+
+
+def _factor(factor: bodies.WorkloadFactor) -> Maker:
+    given = sum(getattr(factor, name) is not None for name in factor.__struct_fields__)
+    if given != 1:
+        raise ParameterError(
+            f"a factor of a product is one of table, prefixes and ranges; {given} were given"
+        )
+    return _ranges_or_table(factor)
+
+
+def _ranges_or_table(piece: bodies.WorkloadPiece | bodies.WorkloadFactor) -> Maker:
     if piece.table is not None:
         return marginals(len(piece.table), piece.table)
     if piece.prefixes is not None:
         return prefixes(piece.prefixes)
-    if piece.ranges is not None:
-        return ranges(piece.ranges)
-    assert piece.where is not None
-    return predicates(question_of(each) for each in piece.where)
+    assert piece.ranges is not None
+    return ranges(piece.ranges)
 
 
 def question_of(conditions: bodies.Where) -> Any:

@@ -98,15 +98,29 @@ def _piece(schema: Schema, piece: bodies.WorkloadPiece) -> tuple[int, tuple[int,
     names = schema.names
     if piece.marginals is not None:
         return _cells(schema.shape, piece.marginals), (piece.marginals, names)
+    if piece.product is not None:
+        factors = [_factor(schema, factor) for factor in piece.product]
+        columns = [name for _, own in factors for name in own]
+        return math.prod(size for size, _ in factors), (len(columns), columns)
+    if piece.where is None:
+        size, columns = _factor(schema, piece)
+        return size, (len(columns), columns)
+    return len(piece.where), (len(names), names)
+
+
+def _factor(
+    schema: Schema, piece: bodies.WorkloadPiece | bodies.WorkloadFactor
+) -> tuple[int, list[str]]:
+    """How many answers a table or ranges have, and of which columns."""
     if piece.table is not None:
         shape = [schema.column(name).cardinality for name in piece.table]
-        return math.prod(shape), (len(shape), piece.table)
+        return math.prod(shape), list(piece.table)
     if piece.prefixes is not None:
-        return schema.column(piece.prefixes).cardinality, (1, [piece.prefixes])
-    if piece.ranges is not None:
-        codes = schema.column(piece.ranges).cardinality
-        return codes * (codes + 1) // 2, (1, [piece.ranges])
-    return len(piece.where or ()), (len(names), names)
+        return schema.column(piece.prefixes).cardinality, [piece.prefixes]
+    if piece.ranges is None:
+        return 0, []
+    codes = schema.column(piece.ranges).cardinality
+    return codes * (codes + 1) // 2, [piece.ranges]
 
 
 def _cells(shape: Sequence[int], ways: int) -> int:

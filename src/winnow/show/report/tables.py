@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from winnow.core.notebook import escaped as text
 from winnow.core.unit import within_counted
-from winnow.core.workloads.forms import WholeTable
+from winnow.core.workloads.forms import RangeTable, WholeTable
+from winnow.core.workloads.range_table import axis_labels
 from winnow.show.report.page import paragraph, scrolled
 
 if TYPE_CHECKING:
@@ -96,6 +97,8 @@ def _labels(part: Part) -> tuple[tuple[Any, ...], ...]:
     form = part.form
     if isinstance(form, WholeTable):
         return tuple(part.schema.columns[place].labels for place in form.columns)
+    if isinstance(form, RangeTable):
+        return tuple(axis_labels(part.schema, axis) for axis in form.axes)
     return (tuple(part.label(query) for query in range(part.size)),)
 
 
