@@ -340,7 +340,7 @@ def test_the_demo_tells_its_story(tmp_path: Path) -> None:
         "report.html",
         "all genuine",
         "Look at",
-        "Try it yourself",
+        "Now you",
     ):
         assert part in result.stdout
     assert sorted(path.name for path in folder.iterdir()) == [

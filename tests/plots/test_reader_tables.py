@@ -72,7 +72,7 @@ def test_a_report_speaks_of_red_lines_where_there_are_some(
 ) -> None:
     made = wn.release(table_of(*columns), wn.marginals(len(columns)), epsilon=1, seed=1)
     for page in (tabulated(*columns), release_page(made).decode()):
-        assert ("red line" in page) is lines is ('<i style="left:' in page)
+        assert ("Red line" in page) is lines is ('<i style="left:' in page)
 
 
 CUT_OFF = """() => [...document.querySelectorAll('svg.plot')].flatMap(plot => {

@@ -110,7 +110,7 @@ class Question:
 
     @cached_property
     def key(self) -> bytes:
-        """The same for the same question, however it was written."""
+        """A key that equal questions share, however they were written."""
         if self.codes is not None:
             content = hashlib.blake2b(b"product %s " % str(self.bound).encode(), digest_size=20)
             for column, held in self.codes.items():

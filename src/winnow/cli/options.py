@@ -102,8 +102,8 @@ HeaderOption = Annotated[
     bool,
     typer.Option(
         "--header",
-        help="The first line of the file names its columns for certain, so that messages may "
-        "show what stands there; otherwise they show only names that you gave.",
+        help="The file has a header row; error messages may quote it. Without this they quote "
+        "only names that you gave.",
     ),
 ]
 
@@ -200,7 +200,7 @@ class TextOptions:
     ] = None
 
     def said(self) -> dict[str, Any]:
-        """The same in the words of ``winnow.read_table`` and ``winnow.counts``."""
+        """These options in the words of ``winnow.read_table`` and ``winnow.counts``."""
         names = None if self.names is None else [name.strip() for name in self.names.split(",")]
         return {
             "line_breaks": self.line_breaks,

@@ -23,7 +23,7 @@ def universe_file(typed: str | None) -> Path | None:
 
 
 def universe_from(typed: str | None, schema: Schema | None) -> int | str | list[list[str]] | None:
-    """As the verbs take it; a file is read, with the names of the columns in its first line."""
+    """A universe for the verbs; a file is read, with the names of the columns in its first line."""
     file = universe_file(typed)
     if typed is None or typed == ALPHA:
         return typed

@@ -29,11 +29,11 @@ class Framed(ABC):
         return as_frame(self.to_columns(**options), "pandas")
 
     def to_polars(self, **options: Any) -> Any:
-        """The same as a Polars frame."""
+        """The columns as a Polars frame."""
         return as_frame(self.to_columns(**options), "polars")
 
     def to_arrow(self, **options: Any) -> Any:
-        """The same as an Arrow table."""
+        """The columns as an Arrow table."""
         return as_frame(self.to_columns(**options), "arrow")
 
 

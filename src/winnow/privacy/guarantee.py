@@ -54,7 +54,7 @@ class Guarantee(InNotebook):
         return text_card(str(self))
 
     def about(self, unit: Unit) -> Guarantee:
-        """The same statement, in the words of the data's privacy unit."""
+        """This statement in the words of the data's privacy unit."""
         return self if unit is self.unit else replace(self, unit=unit)
 
     def to_dict(self) -> dict[str, object]:

@@ -29,7 +29,7 @@ _STEPS = 10
 
 
 def scaled(event: Event, part: Fraction) -> Event:
-    """The same mechanism run with a part of its epsilon; its own delta stays."""
+    """A mechanism run with a part of its epsilon; its own delta stays."""
     match event:
         case PureDP(epsilon, relation):
             return PureDP(exact("epsilon", epsilon) * part, relation)

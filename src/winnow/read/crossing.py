@@ -86,7 +86,7 @@ class SealedTable(InNotebook):
 
     @guarded
     def under(self, relation: str | Relation) -> SealedTable:
-        """The same table under another neighbour relation.
+        """This table under another neighbour relation.
 
         To ask for substitution is to declare the number of rows public: with one row per person
         ``n`` then says it, also of a table that was read under add-remove.

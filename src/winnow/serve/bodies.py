@@ -54,7 +54,7 @@ class WorkloadPiece(Closed, frozen=True):
     """A part of a workload: exactly one of its fields is given."""
 
     marginals: Annotated[int, Meta(ge=1, le=6)] | None = None
-    """All tables of so many columns."""
+    """All k-way tables of the columns."""
     table: Names | None = None
     """The table of these columns."""
     prefixes: Name | None = None

@@ -173,11 +173,11 @@ class Client(Verbs[Released[Any]]):
 
     @property
     def plan(self) -> Plans:
-        """The same verbs as plans."""
+        """Plans, by the names of the verbs."""
         return Plans(self._line)
 
     def with_key(self, key: str) -> Client:
-        """The same, with a key of your own for what spends: the same request is one request.
+        """A client whose spending requests carry a key of your own: repeated, they are one request.
 
         Without it every call has a fresh key. Keep a key where your program may end between
         sending and receiving, and send the same request under it again.

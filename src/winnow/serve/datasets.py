@@ -103,7 +103,7 @@ class OpenDataset:
 
     @property
     def unit(self) -> str:
-        """The same, in words."""
+        """The privacy unit in words."""
         data = self.data
         relation = data.relation if isinstance(data, SealedTable) else data.utility.relation
         return self.protected.sentence(relation)

@@ -133,7 +133,7 @@ def event_of(opened: OpenDataset, order: bodies.AnyOrder, budget: Pricing) -> Ev
 
 
 def order_key(order: bodies.Order) -> bytes:
-    """The same for the same order."""
+    """A key that equal orders share."""
     return msgspec.json.encode(order)
 
 

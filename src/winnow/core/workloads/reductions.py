@@ -89,7 +89,7 @@ def sample_cells(schema: Schema, size: int, seed: int = 0) -> Integers:
 
 
 def on_points(workload: Workload, points: Integers, memory: str | int = "4GB") -> Workload:
-    """The same queries on sampled cells only, numbered alike, over a domain of these cells."""
+    """Queries on sampled cells only, numbered alike, over a domain of these cells."""
     schema = Schema((Column("cell", "codes", codes=len(points)),))
     needed = workload.size * words_per_query(len(points)) * 8
     if needed > parse_memory(memory):

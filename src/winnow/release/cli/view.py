@@ -335,7 +335,7 @@ def show_result(
 def _show_answers(
     released: Released[SyntheticDistribution], written: list[tuple[str, Path]]
 ) -> None:
-    """The same of a method without rounds."""
+    """Show the errors of a method without rounds."""
     synthetic, show = released.value, console()
     parts = accuracy_by_part(synthetic)
     heads = [("part of the workload", "left"), ("queries", "right"), ("error", "right")]

@@ -108,7 +108,7 @@ class Geometry:
         return np.array([self.price(space) for space in self.spaces])
 
     def price(self, space: Space) -> float:
-        """The same for one of them."""
+        """The price of one of them."""
         return math.prod(self.trees[column].share(level) for column, level in space)
 
     @cached_property

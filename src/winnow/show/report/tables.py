@@ -32,7 +32,7 @@ MOST_TABLES = 12
 """Tables that stand on the page; the file of answers has all of them."""
 MOST_BARS = 200
 MOST_CELLS = 2000
-RED_LINES = "The red line over a bar holds what was counted, but for 1 case in 20."
+RED_LINES = "Red lines are 95 % confidence intervals (noise only)."
 _FEW = 3
 """Columns of a table that fit into half of the page."""
 _ACROSS = 10
@@ -55,7 +55,7 @@ class ReaderTable:
 
     @property
     def lined(self) -> bool:
-        """Whether bars have a red line, from where to where the number may lie."""
+        """Whether bars have a red line: a confidence interval."""
         return self.estimate.ndim == 1 and self.reach is not None and bool(np.any(self.reach > 0))
 
     def markup(self) -> str:
