@@ -18,22 +18,13 @@ from winnow.privacy.rounding import stated_at_least
 from winnow.release.methods import METHODS as METHODS_OF_RELEASE
 from winnow.select.crossing.private_labels import UnknownDomain
 from winnow.select.crossing.selection import Selection
-<<<<<<< HEAD
 from winnow.select.label_methods import OF_LABELS, OF_PRIVATE_LABELS
-=======
-from winnow.select.label_methods import OF_LABELS
->>>>>>> main
 from winnow.select.mechanisms.noisy_counts import WithCounts
 from winnow.select.methods import OF_SCORES, Lipschitz
 from winnow.select.plan.top_k.known import top_k_bound
 from winnow.select.table import counts_margin
-<<<<<<< HEAD
 from winnow.select.top_k_methods import OF_LISTS
-from winnow.serve import bodies, orders
-=======
-from winnow.select.top_k_methods import OF_LISTS, OF_PRIVATE_LABELS
 from winnow.serve import bodies, orders, screens
->>>>>>> main
 from winnow.serve.datasets import RELEASES, OpenDataset
 from winnow.serve.declarations import Declaration
 from winnow.serve.planning import Wait
@@ -82,14 +73,8 @@ EVERY: dict[str, dict[str, list[Any]]] = {
         "with_counts": BOOLS, "method": FINDING, "with_cut": SHARES, "ordered": [None],
     },
     "labels": {
-<<<<<<< HEAD
-        "epsilon": [0.5], "delta": [1e-6],
-        "method": ["auto", *(each.word() for each in OF_LABELS), {
-            "kind": "weighted-gaussian", "cap": 7, "rounds": 1}],
-=======
         "epsilon": [0.15], "delta": [1e-6],
         "method": ["auto", *(each.word() for each in OF_LABELS)],
->>>>>>> main
     },
     "tabulate": {
         "epsilon": [1.0], "by": [*WORKLOADS, RANGES], "delta": [0.0, 1e-6],
@@ -220,16 +205,7 @@ def test_a_plan_states_what_the_verb_is_charged_and_promises(
                 assert stated[: len(errors)] == pytest.approx(errors), order
             case _:
                 pass
-<<<<<<< HEAD
-    nothing = {
-        ("private items", "select"),
-        ("listed items", "labels"),
-        ("listed items, pure", "labels"),
-    }
-    assert compared or (name, kind) in nothing
-=======
     assert compared or (name, kind) in NEVER
->>>>>>> main
 
 
 def plan_of(service: Service, name: str, order: bodies.AnyOrder) -> PlanAnswer | None:
