@@ -307,7 +307,6 @@ def test_a_top_k_of_a_log_without_a_delta_is_told_what_it_needs(counts: wn.Seale
         wn.top_k(counts, k=2, epsilon=1.0)
 
 
-@pytest.mark.parametrize("most", [None, 3])
-def test_a_plan_at_a_tiny_epsilon_is_refused_in_words(most: int | None) -> None:
+def test_a_plan_at_a_tiny_epsilon_is_refused_in_words() -> None:
     with pytest.raises(wn.ParameterError, match="epsilon"):
-        wn.plan.labels(wn.plan.counts(labels="log", max_items=most), epsilon=1e-300, delta=1e-6)
+        wn.plan.labels(wn.plan.counts(labels="log", max_items=3), epsilon=1e-300, delta=1e-6)
