@@ -20,6 +20,7 @@ from winnow.errors import ParameterError
 from winnow.itemsets.rules import ItemsetSupports
 from winnow.numbers.result import ReleasedQuantiles
 from winnow.privacy import Guarantee
+from winnow.privacy.refusals import COMPOSING
 
 Fetch = Callable[[str], str]
 """Downloads a file of a release."""
@@ -298,7 +299,7 @@ class RemoteBudget(InNotebook):
                 ("spent", f"{used.spent:.6g}"),
                 ("guarantee", self.guarantee),
             ],
-        )
+        ).with_notes(("used and left", COMPOSING))
 
 
 @dataclass(frozen=True)
