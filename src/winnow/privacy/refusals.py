@@ -24,6 +24,12 @@ from winnow.privacy.events import (
 )
 from winnow.privacy.rounding import text_down, text_up
 
+COMPOSING = (
+    "Used and left need not add up to the cap, because privacy loss composes: what a charge takes "
+    "depends on those before it, and several together may cost less than their sum."
+)
+"""Wherever a person sees how much of a cap is used."""
+
 _STEPS = 10
 """Halvings in the search for what fits: to a thousandth."""
 

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from winnow.itemsets.request import Itemsets
+from winnow.numbers.request import PlannedQuantiles
 from winnow.select.request import FindLabels
 from winnow.serve.asked import ReleaseOf, SelectOf, TabulateOf, TopKOf
 from winnow.serve.derived import body
@@ -136,6 +137,26 @@ else:
     ItemsetsOrder = body("ItemsetsOrder", Itemsets, Order, "itemsets", {})
 
 
+if TYPE_CHECKING:
+
+    class QuantilesOrder(Order, kw_only=True, frozen=True):
+        """Quantiles of a column of numbers."""
+
+        column: str
+        quantiles: list[float]
+        by: list[str]
+        delta: float
+        level: float | None
+else:
+    _QUANTILES = {
+        "column": Name,
+        "quantiles": Annotated[
+            list[Annotated[float, Meta(ge=0, le=1)]], Meta(min_length=1, max_length=1000)
+        ],
+    }
+    QuantilesOrder = body("QuantilesOrder", PlannedQuantiles, Order, "quantiles", _QUANTILES)
+
+
 if TYPE_CHECKING:  # of what is derived, what the server itself reads
 
     class ReleaseOrder(Order, kw_only=True, frozen=True):
@@ -148,7 +169,15 @@ else:
     ReleaseOrder = body("ReleaseOrder", ReleaseOf, Order, "release", {"workload": Workload})
 
 
-AnyOrder = SelectOrder | TopKOrder | LabelsOrder | TabulateOrder | ItemsetsOrder | ReleaseOrder
+AnyOrder = (
+    SelectOrder
+    | TopKOrder
+    | LabelsOrder
+    | TabulateOrder
+    | QuantilesOrder
+    | ItemsetsOrder
+    | ReleaseOrder
+)
 
 
 class PlanBody(Closed, kw_only=True, frozen=True):

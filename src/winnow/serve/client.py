@@ -26,6 +26,7 @@ from winnow.core.workloads.workload import Maker, Union
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded
 from winnow.itemsets.request import Itemsets
+from winnow.numbers.request import PlannedQuantiles
 from winnow.select.request import FindLabels
 from winnow.serve.asked import ReleaseOf, SelectOf, TabulateOf, TopKOf
 from winnow.serve.line import FIRST_PAUSE, Line, on_this_machine, portioned
@@ -141,6 +142,12 @@ class Verbs(ABC, Generic[R]):
         """Tables of counts, sums and means; events are a table by themselves."""
         pieces = None if asked.by is None else pieces_of(asked.by)
         return self._order(dataset, "tabulate", **sent(asked, by=pieces))
+
+    @takes(PlannedQuantiles, of=object)
+    def quantiles(self, dataset: str, asked: PlannedQuantiles) -> R:
+        """Quantiles of a column of numbers, of the whole table or of groups."""
+        wanted = [float(each) for each in asked.quantiles]
+        return self._order(dataset, "quantiles", **sent(asked, quantiles=wanted))
 
     @takes(Itemsets, of=object)
     def itemsets(self, dataset: str, asked: Itemsets) -> R:

@@ -24,6 +24,7 @@ from winnow.core.workloads.tables import marginals, prefixes, ranges
 from winnow.core.workloads.workload import Maker
 from winnow.errors import BudgetExceeded, GrantError, ParameterError
 from winnow.itemsets.request import Itemsets
+from winnow.numbers.plan import QuantilesPlan
 from winnow.privacy import Event, Grant
 from winnow.privacy.budget import Budget
 from winnow.privacy.rounding import stated_at_least
@@ -148,6 +149,8 @@ def planned(data: Data, order: bodies.AnyOrder, budget: Budget) -> tuple[Any, Pl
             return counted, labels_of(order, budget).plan(counted)
         case bodies.TabulateOrder():
             return tables_of(data, order, budget)
+        case bodies.QuantilesOrder():
+            return quantiles_of(data, order, budget)
         case bodies.ItemsetsOrder():
             baskets = baskets_of(data)
             return baskets, itemsets_of(order, budget).plan(baskets)
@@ -178,6 +181,14 @@ def tables_of(
         return data, asked.plan(data)
     table = table_of(data).stating(order.rows)
     return table, asked.plan(table)
+
+
+def quantiles_of(
+    data: Data, order: bodies.QuantilesOrder, budget: Budget
+) -> tuple[SealedTable, QuantilesPlan]:
+    """The table, and the plan of an order for it."""
+    table = table_of(data)
+    return table, asked_of(order, {}, budget=budget).plan(table)
 
 
 def table_of(data: Data) -> SealedTable:

@@ -62,6 +62,8 @@ def size_of(opened: OpenDataset, order: bodies.AnyOrder) -> ResultSize:
                 return _item_table(opened)
             numbers = _FIELDS * (1 + 2 * len(order.values))
             return _answers(opened, order.by or (), numbers)
+        case bodies.QuantilesOrder():
+            return _quantiles(opened, order)
         case bodies.ReleaseOrder():
             answers = _answers(opened, order.workload, _FIELDS + 1)
             rows = min(opened.rows or order.rows or MOST_ROWS, MOST_ROWS)
@@ -69,6 +71,16 @@ def size_of(opened: OpenDataset, order: bodies.AnyOrder) -> ResultSize:
             return ResultSize(answers.answers, max(answers.bytes, synthetic))
         case never:
             assert_never(never)
+
+
+def _quantiles(opened: OpenDataset, order: bodies.QuantilesOrder) -> ResultSize:
+    """A row for each quantile of each group: labels, and up to four numbers."""
+    assert isinstance(opened.stand_in, SealedTable)
+    schema, widths = opened.stand_in.schema, _widths(opened)
+    groups = math.prod(schema.column(name).cardinality for name in order.by)
+    row = sum(widths[name] + len(name) + 8 for name in order.by) + _FIELDS * _NUMBER
+    number = groups * len(order.quantiles)
+    return ResultSize(number, number * row)
 
 
 def _item_table(opened: OpenDataset) -> ResultSize:

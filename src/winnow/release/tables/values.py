@@ -59,6 +59,13 @@ def _column(schema: Schema, place: int) -> ValueColumn:
     width = Fraction(0)
     if column.kind == "codes":
         numbers = [Fraction(code) for code in range(column.codes)]
+    elif column.grid is not None:
+        if column.codes > 2 * _FINEST:
+            raise ParameterError(
+                f"the column {column.name!r} has {column.codes:,} numbers, and sums are made of at "
+                f"most {2 * _FINEST:,}; declare a larger step, or edges"
+            )
+        numbers = [column.grid.low + column.grid.step * code for code in range(column.codes)]
     elif column.kind == "bins":  # a bin stands for its middle
         edges = [exact("edge", edge) for edge in column.edges]
         numbers = [(low + high) / 2 for low, high in pairwise(edges)]

@@ -90,13 +90,13 @@ def workload_tables(synthetic: SyntheticDistribution) -> list[ReaderTable]:
 
 def column_table(column: Column, rows: Floats) -> ReaderTable:
     """The distribution of one column, in rows."""
-    return ReaderTable(column.name, (column.labels,), rows, None)
+    return ReaderTable(column.name, (tuple(column.labels),), rows, None)
 
 
 def _labels(part: Part) -> tuple[tuple[Any, ...], ...]:
     form = part.form
     if isinstance(form, WholeTable):
-        return tuple(part.schema.columns[place].labels for place in form.columns)
+        return tuple(tuple(part.schema.columns[place].labels) for place in form.columns)
     if isinstance(form, RangeTable):
         return tuple(axis_labels(part.schema, axis) for axis in form.axes)
     return (tuple(part.label(query) for query in range(part.size)),)
