@@ -21,7 +21,9 @@ from winnow.privacy.sizing import rounds_accountant
 from winnow.read.counts import SealedCounts
 from winnow.select.about import About, AboutClasses, AboutScores, about
 from winnow.select.beside import charged_with, cut_of, run_beside
+from winnow.select.crossing.private_labels import UnknownDomain
 from winnow.select.crossing.selection import FromClasses
+from winnow.select.label_methods import TOP_K_METHODS
 from winnow.select.mechanisms.cut_away import MeasureCut
 from winnow.select.methods import PickMethod, Sizes
 from winnow.select.of_classes import chosen_for_classes
@@ -30,7 +32,6 @@ from winnow.select.plan.top_k.simulation import TopKSimulation, Wishes, best_gam
 from winnow.select.plan.top_k.stated import MISS, TopKStated, stated
 from winnow.select.request import PlannedTopK, TopK
 from winnow.select.table import choose, noises, unit_of
-from winnow.select.top_k_methods import TOP_K_METHODS
 
 _STEPS = 30
 
@@ -59,6 +60,14 @@ class TopKPlan(PickPlan):
     ) -> Released[list[Any]]:
         """Charge the budget, draw once, and release the items."""
         return _run(self, data, budget, seed, padding)
+
+    def ready(self, data: Any) -> Any:
+        """The data with what the draw needs of their source; those of another plan are refused."""
+        sealed, mechanism = super().ready(data), self.release.mechanism
+        if isinstance(sealed, SealedCounts) and isinstance(mechanism, UnknownDomain):
+            mechanism.check(sealed)
+            return mechanism.ready(sealed)
+        return sealed
 
     @cached_property
     def expected(self) -> TopKStated:
