@@ -17,7 +17,6 @@ import winnow
 from reference.commands import app, invoke
 from reference.inside import Law
 from winnow import BudgetExceeded
-from winnow.cli import options
 from winnow.core.options import options as winnow_options
 from winnow.select.mechanisms.margin_search import THRESHOLDS
 from winnow.select.methods import LargeMargin, NoiseName
@@ -161,7 +160,6 @@ def _click_command() -> object:
 
 def test_the_choices_are_those_of_the_library() -> None:
     assert set(get_args(NoiseName)) == {str(law) for law in Law}
-    assert {str(t) for t in options.Thresholds} == set(THRESHOLDS)
     (thresholds,) = winnow_options(LargeMargin)
     assert set(thresholds.words) == set(THRESHOLDS)
 
@@ -170,7 +168,7 @@ def test_a_refused_budget_is_exit_code_3(votes: Path, monkeypatch: pytest.Monkey
     def refuse(*_: object, **__: object) -> None:
         raise BudgetExceeded("epsilon 1 is asked for, and 0.5 is left; ask for less")
 
-    monkeypatch.setattr(import_module("winnow.select.plan.verb"), "_run", refuse)
+    monkeypatch.setattr(import_module("winnow.core.run"), "run", refuse)
     result = invoke(["select", str(votes), "--epsilon", "1"])
     assert result.exit_code == 3
     assert result.stderr == "error: epsilon 1 is asked for, and 0.5 is left; ask for less\n"

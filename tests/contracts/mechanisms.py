@@ -17,7 +17,7 @@ import winnow as wn
 from reference.inside import Law, Rows, group
 from reference.mechanisms import AboveThreshold, Joint, NoisyCounts, NoisyTopWithLeads, SparseVector
 from reference.releasing import flat_release
-from reference.running import OpenedRun, plan_of, released, spent
+from reference.running import OpenedRun, plan_of, redeem, released, spent
 from winnow import (
     IndexedExponential,
     Relation,
@@ -30,7 +30,6 @@ from winnow import (
 from winnow.ask.independent_answers import IndependentAnswers
 from winnow.ask.mechanism import WeightsRounds
 from winnow.ask.questions import Question
-from winnow.core.run import redeem
 from winnow.inner_product.rounds import IndexedRounds, RepeatedSelection
 from winnow.inner_product.vectors import query_of
 from winnow.itemsets.audit.weighted import or_canonical, or_selected

@@ -201,7 +201,7 @@ def test_every_output_of_a_table_says_what_was_counted_and_left_out(tmp_path: Pa
         assert set(frame["counted"]) == {COUNTED}
     page = files["html"].read_text()
     assert f"Counted: {ABOUT}." in page and "Left out: " in page
-    assert "what was counted, but for 1 case in 20" in page
+    assert "95 % confidence intervals (noise only)" in page
     assert "true" not in page.split("<body", 1)[1]
 
 

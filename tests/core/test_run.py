@@ -12,10 +12,9 @@ import pytest
 import winnow as wn
 from reference.inside import Sealed, Tape
 from reference.mechanisms import PermuteAndFlip
-from reference.running import any_key
+from reference.running import any_key, redeem
 from winnow.core.key import Key
 from winnow.core.plan import Plan, plan_of
-from winnow.core.run import redeem
 from winnow.core.sealed import PublicFact
 from winnow.core.unit import PERSON, Unit
 from winnow.errors import ForeignError

@@ -34,7 +34,11 @@ def plan_of(mechanism: Any, relation: Relation, *public: Any) -> Plan[Any, Any]:
 
 def released(mechanism: Any, data: Any, grant: Any, tape: Tape, *public: Any) -> Released[Any]:
     """Check, spend the grant, draw once."""
-    plan = plan_of(mechanism, data.relation, *public)
+    return redeem(plan_of(mechanism, data.relation, *public), data, grant, tape)
+
+
+def redeem(plan: Plan[Any, Any], data: Any, grant: Any, tape: Tape) -> Released[Any]:
+    """What is planned, released for a charge that was made before."""
     _check(plan, data)
     return _released(plan, data, grant, tape, Padding(None))
 

@@ -224,7 +224,7 @@ def test_a_folder_that_cannot_be_written_to_is_refused_before_spending(
 
     monkeypatch.setattr(Path, "open", refuse)
     monkeypatch.setattr(
-        import_module("winnow.select.plan.verb"), "_run", lambda *_, **__: pytest.fail("spent")
+        import_module("winnow.core.run"), "run", lambda *_, **__: pytest.fail("spent")
     )
     result = run("select", votes, "--epsilon", 1, "--out", tmp_path / "result.json")
     assert result.exit_code == 2
@@ -306,7 +306,7 @@ def test_an_unexpected_error_does_not_show_its_text(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError(f"the score was {SECRET}")
 
-    monkeypatch.setattr(import_module("winnow.select.plan.verb"), "_run", broken)
+    monkeypatch.setattr(import_module("winnow.core.run"), "run", broken)
     result = run("select", votes, "--epsilon", 1)
     assert result.exit_code == 2
     assert "unexpected RuntimeError" in result.stderr and "report" in result.stderr

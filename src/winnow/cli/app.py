@@ -40,7 +40,7 @@ COMMANDS = (
     CommandRow("top-k", "winnow.select.cli.top_k:top_k", RELEASE,
         "Release the K most common items privately.", tables=True),
     CommandRow("labels", "winnow.select.cli.labels:labels", RELEASE,
-        "Release the items that there are, where nobody listed them, privately.", tables=True),
+        "Release the items that there are in a log, where nobody listed them.", tables=True),
     CommandRow("itemsets", "winnow.itemsets.cli.command:itemsets", RELEASE,
         "Release the itemsets that most baskets hold, privately.", tables=True),
     CommandRow("learn", "winnow.learn.cli:learn", RELEASE,
