@@ -62,7 +62,7 @@ wheel: $(STAMP)dev  ## Build a wheel into dist/
 	$(PY) -m build --wheel --outdir dist
 
 clean:  ## Remove what was built, and caches
-	rm -rf build dist docs/_build docs/_generated \
+	rm -rf build dist docs/_build docs/_generated docs/reference \
 		.pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests benchmarks docs -type d -name __pycache__ -prune -exec rm -rf {} +
 

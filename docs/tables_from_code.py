@@ -1,6 +1,7 @@
 """A Sphinx extension: tables that are written from the code and the benchmarks at build time.
 
-They land in docs/_generated, which is not under version control, and pages include them.
+They land in docs/_generated, and the pages of the reference in docs/reference; neither is under
+version control.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import decision_tables
 import ledger_tables
 import notebook_page
 import numpy as np
+import proof_tables
+import reference_pages
 import reproduce_tables
 import scale_tables
 import timing_tables
@@ -168,6 +171,8 @@ TABLES = (
     *benchmark_tables.TABLES,
     *ledger_tables.TABLES,
     *decision_tables.TABLES,
+    *proof_tables.TABLES,
+    *reference_pages.TABLES,
     *reproduce_tables.TABLES,
     *scale_tables.TABLES,
     *timing_tables.TABLES,
@@ -183,6 +188,7 @@ def write(_: Sphinx) -> None:
         path, text = folder / f"{make.__name__}.md", make()
         if not path.exists() or path.read_text() != text:
             path.write_text(text)
+    reference_pages.write_pages()
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -96,6 +96,9 @@ from winnow.release.tables.result import ReleasedTable as ReleasedTable
 from winnow.release.tables.result import ReleasedTables as ReleasedTables
 from winnow.release.tables.verb import tabulate as tabulate
 from winnow.release.verb import release as release
+from winnow.select.label_methods import OptimalRule as OptimalRule
+from winnow.select.label_methods import TruncatedLaplace as TruncatedLaplace
+from winnow.select.label_methods import WeightedGaussian as WeightedGaussian
 from winnow.select.methods import Choosing as Choosing
 from winnow.select.methods import DistanceToInstability as DistanceToInstability
 from winnow.select.methods import Exponential as Exponential
@@ -117,6 +120,7 @@ from winnow.select.top_k_methods import PeelGumbel as PeelGumbel
 from winnow.select.top_k_methods import PeelPermuteAndFlip as PeelPermuteAndFlip
 from winnow.select.top_k_methods import Stability as Stability
 from winnow.select.verb import above as above
+from winnow.select.verb import labels as labels
 from winnow.select.verb import open_above as open_above
 from winnow.select.verb import open_selection as open_selection
 from winnow.select.verb import select as select

@@ -47,10 +47,12 @@ from winnow.release.verb import released as released_answers
 from winnow.select.about import sealed_counts, sealed_scores
 from winnow.select.crossing.selection import SparseVectorStream
 from winnow.select.mechanisms.sparse_vector import AboveAnswer
-from winnow.select.request import Above, Select, TopK
-from winnow.select.verb import compared, most_common, open_above, selected
+from winnow.select.request import Above, FindLabels, Select, TopK
+from winnow.select.verb import compared, discovered, most_common, open_above, selected
 
-Asked = TypeVar("Asked", Above, Ask, Boost, Itemsets, Lp, Mips, Release, Select, Tabulate, TopK)
+Asked = TypeVar(
+    "Asked", Above, Ask, Boost, Itemsets, FindLabels, Lp, Mips, Release, Select, Tabulate, TopK
+)
 
 
 class Session:
@@ -138,6 +140,11 @@ class Session:
         if isinstance(counts, str):
             counts = column_counts(self._own_table(), counts)
         return most_common(sealed_counts(counts, self.relation), self._paid(asked))
+
+    @takes(FindLabels, of=object)
+    def labels(self, counts: Any, asked: FindLabels) -> Released[list[Any]]:
+        """``winnow.labels`` charged to this session's budget."""
+        return discovered(sealed_counts(counts, self.relation), self._paid(asked))
 
     @takes(Above, of=object)
     def above(self, values: Any, asked: Above) -> Released[AboveAnswer]:

@@ -137,6 +137,24 @@ def test_a_batch_becomes_csv_or_json(files: Path) -> None:
     assert len(json.loads((files / "a.json").read_text())["answers"]) == 2
 
 
+def test_answers_about_bounded_people_say_what_was_counted(files: Path) -> None:
+    """Beside each answer of a file, and before the first of a prompt; without a bound nowhere."""
+    text = (files / "people.csv").read_text().splitlines()
+    named = [f"{line},{'who' if number == 0 else number // 3}" for number, line in enumerate(text)]
+    (files / "people.csv").write_text("\n".join(named) + "\n")
+    people = ["--person", "who", "--max-rows", "2", "--rows", "2600", "--method", "independent"]
+    batch = ["--batch", str(files / "questions.txt")]
+    counted = "at most 2 rows of each who"
+    listed = list(csv.DictReader(io.StringIO(run(files, *people, *batch).stdout)))
+    assert [row["counted"] for row in listed] == [counted] * 2
+    saved = run(files, *people, *batch, "--out", str(files / "a.csv"))
+    assert saved.exit_code == 0 and (files / "a.csv").read_text().count(counted) == 2
+    asked = run(files, *people, "--yes", text="sex = Male\n")
+    assert f"counted: {counted}; errors and intervals are about what was counted" in asked.stderr
+    plain = run(files, "--method", "independent", *batch).stdout
+    assert "counted" not in plain.splitlines()[0]
+
+
 def test_a_hypothesis_is_saved_as_a_synthetic_table(files: Path) -> None:
     out = files / "synthetic.csv"
     made = run(files, "--synthesise", "marginals:2", "--out", str(out), "--seed", "1",

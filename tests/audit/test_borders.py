@@ -25,7 +25,8 @@ from winnow.read.kept import MOST_COLLECTED
 from winnow.select.audit.border import AtBorder
 from winnow.select.audit.counts import BrokenTiesByPosition, Counted
 from winnow.select.audit.kept import KeptInEngine
-from winnow.select.mechanisms.gaussian_counts import AT_ONCE, GaussianCounts
+from winnow.select.mechanisms.blocks import AT_ONCE
+from winnow.select.mechanisms.gaussian_counts import GaussianCounts
 from winnow.select.mechanisms.unknown_domain import StabilityThreshold
 
 SEED = 20261118

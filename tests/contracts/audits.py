@@ -22,6 +22,7 @@ from winnow.release.rounds.audit import rounds
 from winnow.release.rounds.audit import warm_start as started
 from winnow.release.tables import audit as tables
 from winnow.select.audit import cut_away
+from winnow.select.audit import labels as found_labels
 
 OTHERS = {
     "release": (rounds.GAUSSIAN, rounds.rounds_enumerated, rounds.rounds_twins),
@@ -46,6 +47,10 @@ OTHERS = {
         for made in (weighted.weighted(), weighted.or_selected(), weighted.or_canonical())
     },
     "cut": (cut_away.made(), cut_away.cut_enumerated, cut_away.cut_twins),
+    **{
+        made.title: (made, found_labels.labels_enumerated, found_labels.labels_twins)
+        for made in (found_labels.weighted(), found_labels.rule())
+    },
     "tables": (tables.residual_tables(), tables.tables_enumerated, tables.tables_twins),
     "linear": (
         MeasureLinear(linear.strategies()["queries"][0], 6),

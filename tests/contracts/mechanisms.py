@@ -57,7 +57,10 @@ from winnow.release.rounds.mechanism import MeasureMarginals
 from winnow.release.tables.measured import NoisyForm, TableForm
 from winnow.release.tables.mechanism import MeasureTables
 from winnow.release.tables.trees import flat
+from winnow.select.audit.listed_people import counts_of
+from winnow.select.crossing.private_labels import EVERY
 from winnow.select.crossing.selection import FromClasses, SparseVectorStream
+from winnow.select.label_methods import OF_LABELS, LabelsMethod
 from winnow.select.mechanisms.cut_away import MeasureCut, WithCut
 from winnow.select.mechanisms.noisy_counts import WithCounts
 from winnow.select.mechanisms.ranked import Repeated
@@ -169,12 +172,27 @@ LOOKING = (wn.Joint, wn.Canonical, wn.Laplace, wn.Gaussian)
 """Methods whose mechanisms look at scores before the charge."""
 
 
+def people_of_labels(
+    turn: int = 0, relation: Relation = Relation.ADD_REMOVE, sensitivity: Any = 1
+) -> Any:
+    people = (*(("a",),) * (SECRET // 1000 - turn), ("a", "b"), ("b", "c"))
+    counts = counts_of(people, relation)
+    utility = Utility.declare(sensitivity, monotone=True, relation=relation)
+    return replace(counts, utility=utility)
+
+
 def of_a_method(method: Any, *, looks: bool = False) -> Subject:
     """The mechanism that a method of selection or of top k builds, under the contract."""
     about = wn.plan.counts(max_items=2)
-    if isinstance(method, PrivateLabelsMethod):
-        built: Any = method.among_private(about, SIZES)
+    if isinstance(method, LabelsMethod):
+        most = 1 if isinstance(method, wn.OptimalRule) else 2
+        sizes = replace(SIZES, k=EVERY)
+        counted = wn.plan.counts(labels="private", max_items=most)
+        built: Any = method.among_private(counted, sizes)
         data: Callable[..., Any] = labels
+    elif isinstance(method, PrivateLabelsMethod):
+        built = method.among_private(about, SIZES)
+        data = labels
     else:
         sizes = replace(SIZES, k=1) if isinstance(method, wn.LargeMargin) else SIZES
         built, data = method.mechanism(about, sizes), scores
@@ -183,9 +201,16 @@ def of_a_method(method: Any, *, looks: bool = False) -> Subject:
 
 
 def _of_methods() -> Iterator[Subject]:
-    for kind in (*OF_SCORES, *OF_LISTS, *OF_PRIVATE_LABELS):
+    for kind in (*OF_SCORES, *OF_LISTS, *OF_PRIVATE_LABELS, *OF_LABELS):
         method = kind(noise="gumbel") if kind is wn.Lipschitz else kind()
         yield of_a_method(method, looks=kind in LOOKING)
+    for rounds in (1, 2):
+        spread = wn.WeightedGaussian(rounds=rounds)
+        log = wn.plan.counts(labels="log", max_items=2)
+        made = spread.among_private(log, replace(SIZES, k=EVERY))
+        refused = ((made, people_of_labels(sensitivity=10**290)), (made, labels()))
+        name = f"method weighted-gaussian of a log, {rounds}"
+        yield Subject(name, made, people_of_labels, _released, refused)
 
 
 # --- those without ---

@@ -24,7 +24,7 @@ from scipy.stats import chi2, hypergeom
 
 import winnow as wn
 from contracts.classes import all_classes
-from reference.bounded_counts import bounded_counts
+from reference.bounded_counts import bounded_counts, weighed_counts
 from reference.inside import all_rows, open_sealed
 from winnow.read.engine import Engine
 from winnow.read.engines.private_duck import PrivateDuck
@@ -172,6 +172,26 @@ def test_people_that_are_whole_numbers_are_counted_alike(put: Put, bound: int | 
     if isinstance(source, Path) and source.suffix == ".csv":  # whose columns have no types
         people = [(None if who is None else str(who), item) for who, item in WHOLE]
     assert counted(source, bound) == bounded_counts(people, bound, "s")
+
+
+def weighed(source: Any, most: int, without: tuple[str, ...] = ()) -> dict[str, int]:
+    found = wn.counts(source, item="what it", person="who", salt="s")
+    assert found.weighed is not None
+    summed = open_sealed(found.weighed.people).summed(most, without)
+    return dict(zip(summed.items, summed.values.tolist(), strict=True))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("rows", [TEXTS, WHOLE, TWINS], ids=["texts", "whole", "twins"])
+def test_weights_of_people_are_those_of_the_slow_twin(put: Put, rows: Any) -> None:
+    kind = "whole" if rows is WHOLE else "text"
+    source = put(rows, {"who": kind, "what it": kind})
+    people: Any = rows
+    if rows is WHOLE and isinstance(source, Path) and source.suffix == ".csv":
+        people = [(None if who is None else str(who), item) for who, item in WHOLE]
+    assert weighed(source, 100) == weighed_counts(people, 100, "s")
+    some = tuple(sorted(weighed_counts(people, 100, "s"))[:3])
+    assert weighed(source, 5, some) == weighed_counts(people, 5, "s", some)
 
 
 SCHEMA = {

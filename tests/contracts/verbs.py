@@ -62,6 +62,11 @@ VERBS: dict[str, Case] = {
     "top_k": Case(
         lambda: wn.seal_counts(VOTES), {"k": 2, "epsilon": 1.0}, lambda: wn.plan.counts(4)
     ),
+    "labels": Case(
+        lambda: wn.seal_counts(VOTES, labels="private", max_items=2),
+        {"epsilon": 1.0, "delta": 1e-6},
+        lambda: wn.plan.counts(labels="private", max_items=2),
+    ),
     "above": Case(
         lambda: wn.seal_scores(VOTES),
         {"threshold": 300, "epsilon": 1.0},

@@ -1,4 +1,4 @@
-"""The examples of README.md and docs/*.md are run, page by page, and their results compared.
+"""The examples of the README and of all pages are run, page by page, and their results compared.
 
 - A ``python`` block is run in the namespace of its page. A line that ends with
   ``# -> text`` must be an expression whose str or repr is that text.
@@ -22,7 +22,11 @@ from reference.commands import invoke
 from winnow.privacy import rows
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs").glob("evidence/*.md")),
+]
 BLOCK = re.compile(r"^```(python|console)( no-run)?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 EXPECTED = re.compile(r"^(?P<expression>\S.*?)\s+# -> (?P<text>.*)$", re.MULTILINE)
 EXIT_CODE = re.compile(r"\s+# exit code (\d+)$")
@@ -50,7 +54,7 @@ def run_console(text: str, where: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}-{page.name}")
 def test_examples_of_the_page_run(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

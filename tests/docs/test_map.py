@@ -14,7 +14,13 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "winnow"
 MAP = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 RECIPES = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-AT_THE_DOOR = ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CITATION.cff")
+AT_THE_DOOR = (
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "GOVERNANCE.md",
+    "SECURITY.md",
+    "CITATION.cff",
+)
 FOLDERS = sorted(
     path.name for path in SOURCE.iterdir() if path.is_dir() and (path / "__init__.py").exists()
 )

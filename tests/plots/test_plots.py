@@ -8,11 +8,15 @@ from collections.abc import Sequence
 import pytest
 from PIL import Image
 
-from winnow import InputError
-from winnow.show.plots.bars import MOST_BARS, draw_top
+from winnow import InputError, Relation
+from winnow.core.released import Receipt, Released
+from winnow.core.unit import Unit
+from winnow.privacy import Guarantee, PureDP
+from winnow.show.plots.bars import MOST_BARS, below_title, draw_top
 from winnow.show.plots.curves import Curve, draw_chances
 from winnow.show.plots.figures import ENDINGS, STYLES
 
+RECEIPT = Receipt("laplace, k=2", PureDP(1.0, Relation.ADD_REMOVE), "a citation", "os", True)
 CURVES = [
     Curve("permute-and-flip", [0.1, 1.0, 10.0], [0.2, 0.7, 1.0]),
     Curve("exponential", [0.1, 1.0, 10.0], [0.2, 0.6, 1.0]),
@@ -33,6 +37,15 @@ def test_every_format_is_drawn() -> None:
 def test_the_same_figure_is_the_same_file() -> None:
     for ending in ENDINGS:
         assert draw(ending) == draw(ending)
+
+
+def test_a_figure_says_what_was_counted_and_whether_it_was_seeded() -> None:
+    guarantee = Guarantee(1.0, 0.0, Relation.ADD_REMOVE, 0.5)
+    released = Released([("a", 3)], guarantee, RECEIPT)
+    assert "counted" not in below_title("laplace", released)
+    person = Unit("who", "with at most 2 items", counted="at most 2 items of each who")
+    told = below_title("laplace", released.about(person))
+    assert told.startswith("laplace: 1-DP") and "; counted: at most 2 items of each who" in told
 
 
 def test_the_picture_is_large_and_not_blank() -> None:

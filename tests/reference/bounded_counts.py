@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 PRIME = 10_000_000_019
 PERSON_PRIME = 99_999_989
@@ -28,14 +29,36 @@ def bounded_counts(
     rows: Sequence[tuple[str | int | None, str | int | None]], bound: int | None, salt: str
 ) -> dict[str, int]:
     """The counts that every engine has to give for this salt."""
+    totals: Counter[str] = Counter()
+    for _, kept in _kept(rows, bound, salt):
+        totals.update(kept)
+    return dict(totals)
+
+
+def weighed_counts(
+    rows: Sequence[tuple[str | int | None, str | int | None]],
+    most: int,
+    salt: str,
+    without: Sequence[str] = (),
+) -> dict[str, int]:
+    """The weights that every engine has to give: 1024/sqrt(d) for each of d items, rounded down."""
+    totals: Counter[str] = Counter()
+    left = [(user, item) for user, item in rows if str(item) not in without]
+    for own, kept in _kept(left, most, salt):
+        totals.update(dict.fromkeys(kept, math.isqrt(2**20 // min(len(own), most))))
+    return dict(totals)
+
+
+def _kept(
+    rows: Sequence[tuple[str | int | None, str | int | None]], bound: int | None, salt: str
+) -> Iterator[tuple[set[str], list[str]]]:
+    """The items of each person, and those that stay."""
     key = hashlib.blake2b(salt.encode()).hexdigest()
     items: dict[str | int, set[str]] = {}
     for user, item in rows:
         if user is not None and item is not None:
             items.setdefault(user, set()).add(str(item))
-    totals: Counter[str] = Counter()
     for user, own in items.items():
         a = person_hash(user, key)
         ranks = {item: ((a * digits(key + "i" + item, 10)) % PRIME, item.encode()) for item in own}
-        totals.update(sorted(own, key=ranks.__getitem__)[:bound])
-    return dict(totals)
+        yield own, sorted(own, key=ranks.__getitem__)[:bound]

@@ -12,8 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from serve.served import CANARY, Served, config_of, serving, write_data
-from winnow.serve.declarations import Declaration
+from serve.served import CANARY, Served, config_of, declarations, serving, write_data
+from winnow.serve.declarations import Declaration, Questions
 from winnow.serve.screens import PAGES
 
 
@@ -291,7 +291,7 @@ def test_pages_with_what_is_used_and_left_say_why_these_need_not_sum_to_the_cap(
     with visiting(served, who) as browser:
         for address in ("/", "/datasets/people"):
             page = browser.get(address).text
-            assert page.count("because privacy loss composes: several charges") == 1
+            assert page.count("because privacy loss composes: what a charge takes") == 1
 
 
 def test_an_analyst_has_one_spending_on_the_page_of_a_dataset(served: Served) -> None:
@@ -372,6 +372,26 @@ def test_a_plan_says_what_is_counted_next_to_its_error(tmp_path: Path) -> None:
         wanted = {k: v for k, v in page.items() if k != "epsilon"} | {"error": found["error"]}
         back = served.call("ann", "POST", "/v1/datasets/log/plans", json={"order": wanted}).json()
         assert back["epsilon"] == pytest.approx(2.0, rel=0.01)
+
+
+def test_the_history_of_answers_says_what_was_counted(tmp_path: Path) -> None:
+    write_data(tmp_path)
+    asked = Questions(epsilon=4.0, delta=1e-6, max_queries=5, rows=200)
+    bounded = Declaration(
+        path="log.csv", schema={"item": {"values": ["item1"], "other": True}}, person="person",
+        max_per_person=2, epsilon=9.0, delta=1e-5, questions=asked,
+    )  # fmt: skip
+    declared = {"log": bounded, "people": declarations()["people"]}
+    with serving(config_of(tmp_path, datasets=declared)) as served:
+        for name, question in (("log", {"item": "item1"}), ("people", {"colour": "red"})):
+            path = f"/v1/datasets/{name}/questions"
+            answer = served.call("ann", "POST", path, name, json={"questions": [question]})
+            assert answer.status_code == 200, answer.text
+        past = served.call("ann", "GET", "/v1/answers").json()["past"]
+        counted = "at most 2 rows of each person"
+        assert {each["dataset"]: each["counted"] for each in past} == {"log": counted, "people": ""}
+        with visiting(served, "ann") as browser:
+            assert browser.get("/history").text.count(f"(counted: {counted})") == 1
 
 
 def test_a_plan_refuses_an_estimate_of_no_bound(served: Served) -> None:

@@ -197,6 +197,30 @@ def test_a_store_or_ledger_that_cannot_be_used_is_a_problem(tmp_path: Path) -> N
     assert len(checked(config)["problems"]) == 1
 
 
+@pytest.mark.parametrize("setting", ["store", "ledger", "key", "ledger_key"])
+def test_a_file_that_no_folder_could_hold_is_a_problem(setting: str, tmp_path: Path) -> None:
+    """The server would not start, and nothing is made to find that out."""
+    write_config(tmp_path)
+    config = tmp_path / "winnow.toml"
+    written = config.read_text()
+    config.write_text(f'{setting} = "nowhere/file"\n{written}')
+    (problem,) = checked(config)["problems"]
+    assert problem.startswith(f"{setting} = 'nowhere/file'") and "there is no folder" in problem
+    assert not (tmp_path / "nowhere").exists()
+    (tmp_path / "nowhere").mkdir()
+    assert checked(config)["ok"]
+
+
+def test_a_key_whose_ledger_is_gone_is_a_problem(tmp_path: Path) -> None:
+    write_config(tmp_path)
+    config = tmp_path / "winnow.toml"
+    config.write_text(f'ledger = "spent.db"\n{config.read_text()}')
+    assert checked(config)["ok"]
+    (tmp_path / "spent.db.key").write_bytes(bytes(32))
+    (problem,) = checked(config)["problems"]
+    assert "the ledger is gone" in problem
+
+
 def test_a_database_that_cannot_be_reached_is_a_problem(tmp_path: Path) -> None:
     pytest.importorskip("psycopg")
     write_config(tmp_path)

@@ -13,7 +13,7 @@ from winnow.ask.crossing import WIDE_SUM
 from winnow.core.borders import Border, Same
 from winnow.core.bounded import FEW_NOISES
 from winnow.core.noisy_top.filter import FEW_KEYS, FEW_LEFT
-from winnow.core.noisy_top.ranking import FEW_VALUES
+from winnow.core.noisy_top.ranking import FEW_VALUES, MANY_EQUAL
 from winnow.core.noisy_top.support_classes import NEAR_ZERO
 from winnow.core.workloads.part import EXACT_FLOAT
 from winnow.inner_product.crossing import SCAN_FROM
@@ -26,7 +26,7 @@ from winnow.read.files import LARGE_FILE
 from winnow.read.kept import MOST_COLLECTED, MOST_PAIRS
 from winnow.read.kernels.csv_states import FEW_BYTES
 from winnow.release.rounds.kernels.clocked_sampler import FOLLOW, LAZY_START
-from winnow.select.mechanisms.gaussian_counts import AT_ONCE
+from winnow.select.mechanisms.blocks import AT_ONCE
 from winnow.select.mechanisms.margin_counts import WIDE_GAPS
 from winnow.select.mechanisms.margin_search import ONE_BY_ONE
 
@@ -52,11 +52,11 @@ BORDERS: dict[str, tuple[Border, ...]] = {
     "winnow.core.workloads.part": (EXACT_FLOAT,),
     "winnow.core.noisy_top.filter": (FEW_LEFT, FEW_KEYS),
     "winnow.core.bounded": (FEW_NOISES,),
-    "winnow.core.noisy_top.ranking": (FEW_VALUES,),
+    "winnow.core.noisy_top.ranking": (FEW_VALUES, MANY_EQUAL),
     "winnow.core.noisy_top.support_classes": (NEAR_ZERO,),
     "winnow.select.mechanisms.margin_counts": (WIDE_GAPS,),
     "winnow.select.mechanisms.margin_search": (ONE_BY_ONE,),
-    "winnow.select.mechanisms.gaussian_counts": (AT_ONCE,),
+    "winnow.select.mechanisms.blocks": (AT_ONCE,),
     "winnow.itemsets.kernels.borders": (
         mining.PLAIN,
         mining.SHORT,
@@ -87,6 +87,28 @@ CHOICES: tuple[PrivateChoice, ...] = (
         "the only one left wins; bounds in float64; more bits and digits",
         "value",
         _EXACT,
+    ),
+    PrivateChoice(
+        "winnow.core.noisy_top.ranking",
+        "how many scores lie above a guess from a sample",
+        "these alone are sorted; all are",
+        "value",
+        "what is asked below the guess has all scores sorted: ranks and positions are the same",
+    ),
+    PrivateChoice(
+        "winnow.core.noisy_top.ranked",
+        "how many candidates have a count or more",
+        "listed down to that count; no further, and the count at a rank is found by halving",
+        "law",
+        "candidates of one count are alike: only how many there are is used, and both give that",
+    ),
+    PrivateChoice(
+        "winnow.core.noisy_top.keyed",
+        "whether an item stands in several parts, and how many contenders there are",
+        "contenders as they came; each item once, with its highest score",
+        "value",
+        "its noise is a function of the key and its name, and its highest score wins either way; "
+        "what leaves is encrypted and padded",
     ),
     PrivateChoice(
         "winnow.core.noise",
@@ -181,6 +203,20 @@ CHOICES: tuple[PrivateChoice, ...] = (
         "a part that failed added nothing, and counts add up",
     ),
     PrivateChoice(
+        "winnow.read.engines.packed_pairs",
+        "whether anybody has an item so often that it fills the first values kept of a person",
+        "these values alone; all pairs of such people made distinct",
+        "value",
+        "where the values kept hold as many different ones as the bound, they are the least",
+    ),
+    PrivateChoice(
+        "winnow.read.large_counts",
+        "whether every line of a file of counts is plain",
+        "read by whole arrays; line by line",
+        "value",
+        "both give the labels and counts of the file, in its order",
+    ),
+    PrivateChoice(
         "winnow.read.records",
         "whether a piece of a text file has a quote",
         "its line ends by a search; each byte looked at",
@@ -200,6 +236,20 @@ CHOICES: tuple[PrivateChoice, ...] = (
         "an index of the rows; a scan of none",
         "law",
         "of no rows both draw from the public weights",
+    ),
+    PrivateChoice(
+        "winnow.lp.kernels.dense_projection",
+        "how far weights have moved since the round before",
+        "steps from the last threshold; from a sorted one",
+        "charge",
+        "the sensitivity includes L1_ERROR, and the distance to the exact projection is measured",
+    ),
+    PrivateChoice(
+        "winnow.lp.kernels.lazy_columns",
+        "how far weights have moved since a scan, and how many columns were turned down",
+        "more or fewer proposals; a scan of all columns",
+        "law",
+        f"{_REJECTION} (winnow.lp.kernels.lazy_columns)",
     ),
     PrivateChoice(
         "winnow.lp.kernels.owned_rows",

@@ -25,6 +25,7 @@ from winnow.select.audit.kept import KeptInEngine
 from winnow.select.audit.leads import with_leads
 from winnow.select.audit.ranked import on_unknown_universes
 from winnow.select.audit.top_k import (
+    BoundedNoiseModel,
     LimitedDomainModel,
     StabilityModel,
     lists_and_sets,
@@ -38,6 +39,7 @@ from winnow.select.mechanisms.lipschitz import LipschitzMechanism
 from winnow.select.mechanisms.noisy_counts import NoisyCounts, WithCounts
 from winnow.select.mechanisms.peeling import PeelGumbel
 from winnow.select.mechanisms.sparse_vector import SparseVector
+from winnow.select.mechanisms.truncated_laplace import TruncatedLaplace
 from winnow.select.mechanisms.unknown_domain import LimitedDomain, StabilityThreshold
 
 Integers = NDArray[np.int64]
@@ -88,7 +90,7 @@ class OnLabels:
     With `cells`, noisy counts too: at the threshold, 1 above it, ..., and all beyond.
     """
 
-    inner: LimitedDomain | StabilityThreshold
+    inner: LimitedDomain | StabilityThreshold | TruncatedLaplace
     cells: int = 0
 
     @property
@@ -115,7 +117,7 @@ class OnLabels:
         for draw, row in enumerate(rows):
             released, counts = inner._draw(present, utility, root.child(f"draw-{draw}"))
             row[: len(released)] = there[released]
-            if counts is not None and isinstance(inner, StabilityThreshold):
+            if counts is not None and not isinstance(inner, LimitedDomain):
                 above = np.array(counts, np.int64) - inner.threshold(utility)
                 row[inner.k :][: len(counts)] = np.minimum(above, self.cells - 1)
         return rows
@@ -128,7 +130,8 @@ class OnLabels:
             lead, reach = inner.lead(utility), inner.reach or 0
             most = inner.max_items
             return RandomTies(LimitedDomainModel(scale, lead, reach, inner.k, most), inner.k)
-        by_position = StabilityModel(
+        of_noise = BoundedNoiseModel if isinstance(inner, TruncatedLaplace) else StabilityModel
+        by_position = of_noise(
             float(inner.scale(utility)),
             inner.threshold(utility),
             inner.k,
@@ -201,6 +204,8 @@ def on_private_labels() -> list[AuditedMechanism]:
         OnLabels(StabilityThreshold(1.0, 0.2, 2, 1)),
         OnLabels(StabilityThreshold(2.0, 0.1, 2, 1, with_counts=True), cells=3),
         OnLabels(StabilityThreshold(2.0, 0.1, 1, 2, with_counts=True), cells=3),
+        OnLabels(TruncatedLaplace(2.0, 0.1, 2, 1, with_counts=True), cells=3),
+        OnLabels(TruncatedLaplace(2.0, 0.1, 1, 2, with_counts=True), cells=3),
     ]
 
 
@@ -226,6 +231,7 @@ def kept_in_an_engine() -> list[AuditedMechanism]:
         KeptInEngine(Counted(NoisyCounts(EPSILON, 1, 1, with_counts=True), cells=3)),
         KeptInEngine(Counted(GaussianCounts(2.0, 2, 1, delta=0.01), cells=0)),
         AtBorder(OnLabels(StabilityThreshold(2.0, 0.1, 2, 1, with_counts=True), cells=3), 2),
+        AtBorder(OnLabels(TruncatedLaplace(2.0, 0.1, 2, 1, with_counts=True), cells=3), 2),
         AtBorder(OnLabels(LimitedDomain(4.0, 0.2, 2, 1, reach=2)), 2),
     ]
 

@@ -21,6 +21,7 @@ from winnow.audit.cases import (
     on_private_labels,
     selections,
 )
+from winnow.audit.driver import TOLERANCE
 from winnow.audit.neighbours import Boxes, Integers
 from winnow.audit.probabilities import Model, hockey_stick
 from winnow.audit.result import AuditResult
@@ -29,9 +30,6 @@ from winnow.privacy import BoundedRange, rows, zcdp_cost
 from winnow.select.audit.ranked import on_unknown_universes
 
 Floats = NDArray[np.float64]
-
-TOLERANCE = 1e-9
-"""Relative; quadrature is good to 1e-13."""
 
 _ORDERS = (1.5, 2.0, 4.0, 16.0, 64.0)
 

@@ -6,6 +6,7 @@ numbers are among the things audited.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations_with_replacement, product
 
@@ -102,3 +103,17 @@ def asymmetric(relation: Relation, down: int = 1, up: int = 2) -> Declared:
 def declarations() -> tuple[Declared, ...]:
     """Counts, general and asymmetric scores, under both relations."""
     return tuple(make(relation) for relation in Relation for make in (counts, general, asymmetric))
+
+
+def person_moves(cells: int, rows_per_person: int, relation: Relation) -> Iterator[Integers]:
+    """All ways in which one person moves the counts of the cells of a small domain."""
+    several = rows_per_person > 1
+    fewest = rows_per_person if relation is Relation.SUBSTITUTION and not several else 0
+    persons = [
+        np.bincount(np.array(rows, np.int64), minlength=cells)
+        for size in range(fewest, rows_per_person + 1)
+        for rows in combinations_with_replacement(range(cells), size)
+    ]
+    nobody = [np.zeros(cells, np.int64)]
+    others = persons if relation is Relation.SUBSTITUTION else nobody
+    yield from (one - other for one, other in product(persons, others))

@@ -117,12 +117,19 @@ def upper_tail(scale: float, z: NDArray[np.int64] | Floats) -> Floats:
     return np.asarray(np.where(z > 0, above, 1 - q ** np.maximum(1.0 - z, 0.0) / (1 + q)))
 
 
-def gaussian_upper_tail(variance: float, z: NDArray[np.int64] | Floats) -> Floats:
-    """Pr[Z >= z] for discrete Gaussian noise at whole z, by its sum."""
+@lru_cache(maxsize=16)
+def _gaussian_tails(variance: float) -> Floats:
+    """Pr[Z >= z] from the least z that matters to the largest, and 0."""
     reach = int(40 * math.sqrt(variance)) + 2
     ends = np.arange(-reach, reach + 1)
     mass = np.exp(-(ends.astype(np.float64) ** 2) / (2 * variance))
-    tails = np.append(np.cumsum(mass[::-1])[::-1] / mass.sum(), 0.0)
+    return np.append(np.cumsum(mass[::-1])[::-1] / mass.sum(), 0.0)
+
+
+def gaussian_upper_tail(variance: float, z: NDArray[np.int64] | Floats) -> Floats:
+    """Pr[Z >= z] for discrete Gaussian noise at whole z, by its sum."""
+    tails = _gaussian_tails(variance)
+    reach = len(tails) // 2 - 1
     return np.asarray(tails[np.clip(np.asarray(z, np.int64) + reach, 0, len(tails) - 1)])
 
 

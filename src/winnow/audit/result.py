@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Kind = Literal["enumeration", "sampling", "fidelity", "accounting", "replay", "twin"]
@@ -29,6 +29,18 @@ class AuditResult:
     measured: float
     passed: bool
     detail: str
+
+
+def as_twin(fault: str, audit: str, result: AuditResult) -> AuditResult:
+    """A failed audit of something broken is a success."""
+    return replace(
+        result,
+        kind="twin",
+        claim=f"{audit} catches that {fault}.",
+        mechanism=f"{result.mechanism}, broken on purpose",
+        passed=not result.passed,
+        detail=f"{'NOT CAUGHT' if result.passed else 'caught'}: {result.claim} {result.detail}",
+    )
 
 
 def summary(results: Sequence[AuditResult]) -> str:

@@ -54,6 +54,7 @@ from winnow.release.rounds.audit.rounds import rounds_enumerated, rounds_faithfu
 from winnow.release.rounds.audit.warm_start import start_enumerated, start_twins
 from winnow.release.tables.audit import tables_enumerated, tables_faithful, tables_twins
 from winnow.select.audit.cut_away import cut_enumerated, cut_faithful, cut_twins
+from winnow.select.audit.labels import labels_enumerated, labels_faithful, labels_twins
 
 
 def run_audits(
@@ -104,6 +105,9 @@ def _selections(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from sampled(quick=quick, seed=seed)
     yield from faithful(quick=quick, seed=seed)
     yield from caught(quick=quick, seed=seed)
+    yield from labels_enumerated(quick=quick)
+    yield from labels_faithful(seed=seed)
+    yield from labels_twins()
 
 
 def _itemsets(quick: bool, seed: int) -> Iterator[AuditResult]:

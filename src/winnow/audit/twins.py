@@ -44,6 +44,7 @@ from winnow.select.audit.counts import (
     CountedAtOnce,
 )
 from winnow.select.audit.kept import BrokenOnePerClass, KeptInEngine
+from winnow.select.audit.labels import BrokenEarlyEdge
 from winnow.select.audit.leads import broken_leads
 from winnow.select.audit.ranked import broken_on_unknown_universes
 from winnow.select.audit.top_k import BrokenOneItem, to_underpay
@@ -55,6 +56,7 @@ from winnow.select.mechanisms.lipschitz import LipschitzMechanism, PermuteAndFli
 from winnow.select.mechanisms.noisy_counts import NoisyCounts, WithCounts
 from winnow.select.mechanisms.peeling import PeelGumbel
 from winnow.select.mechanisms.sparse_vector import SparseVector
+from winnow.select.mechanisms.truncated_laplace import TruncatedLaplace
 from winnow.select.mechanisms.unknown_domain import LimitedDomain, StabilityThreshold
 
 
@@ -226,6 +228,13 @@ def enumerated_twins() -> list[Twin]:
             "a class of equal counts has the noise of one candidate",
             KeptInEngine(BrokenOnePerClass(0.5)),
             KeptInEngine(LipschitzMechanism(0.5, Law.GUMBEL)),
+            people,
+            0,
+        ),
+        Twin(
+            "noise ends one count below what delta allows",
+            OnLabels(BrokenEarlyEdge(2.0, 0.1, 1, 1, with_counts=True), cells=3),
+            OnLabels(TruncatedLaplace(2.0, 0.1, 1, 1, with_counts=True), cells=3),
             people,
             0,
         ),

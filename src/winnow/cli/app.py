@@ -39,6 +39,8 @@ COMMANDS = (
         "Select the item with the highest score, or the top K, privately.", tables=True),
     CommandRow("top-k", "winnow.select.cli.top_k:top_k", RELEASE,
         "Release the K most common items privately.", tables=True),
+    CommandRow("labels", "winnow.select.cli.labels:labels", RELEASE,
+        "Release the items that there are, where nobody listed them, privately.", tables=True),
     CommandRow("itemsets", "winnow.itemsets.cli.command:itemsets", RELEASE,
         "Release the itemsets that most baskets hold, privately.", tables=True),
     CommandRow("learn", "winnow.learn.cli:learn", RELEASE,
@@ -64,6 +66,7 @@ COMMANDS = (
 _PLANS = (
     CommandRow("select", "winnow.select.cli.plan:select", BEFORE),
     CommandRow("top-k", "winnow.select.cli.plan_top_k:top_k", BEFORE),
+    CommandRow("labels", "winnow.select.cli.labels:plan", BEFORE, examples="PLAN_EXAMPLES"),
     CommandRow("margin", "winnow.select.cli.margin:margin", BEFORE),
     CommandRow("itemsets", "winnow.itemsets.cli.command:plan", BEFORE, examples="PLAN_EXAMPLES"),
     CommandRow("learn", "winnow.learn.cli:plan", BEFORE, examples="PLAN_EXAMPLES"),

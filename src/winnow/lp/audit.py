@@ -11,8 +11,9 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.audit.driver import enumeration
 from winnow.audit.fidelity import chi_square_p_value, fidelity_result
-from winnow.audit.result import AuditResult
+from winnow.audit.result import AuditResult, as_twin
 from winnow.core.relation import Relation
 from winnow.core.run import single_run
 from winnow.core.tape import Tape
@@ -21,7 +22,6 @@ from winnow.lp.crossing.rows import seal_offsets, seal_rows
 from winnow.lp.kernels.scalar_program import ConstraintRows
 from winnow.lp.mechanisms.constraint import ConstraintPrivateLp
 from winnow.lp.mechanisms.scalar import ScalarPrivateLp
-from winnow.release.rounds.audit.rounds import as_twin
 
 Floats = NDArray[np.float64]
 Laws = Sequence[Floats] | Floats
@@ -103,7 +103,6 @@ def joint(laws: Laws) -> Floats:
     return np.asarray(np.exp(np.array([laws[0][i] + laws[1 + i] for i in range(len(laws[0]))])))
 
 
-_TOLERANCE = 1e-9
 STEP = 0.8
 SIDES = np.array([0.5, 0.0, 0.25, -0.25])
 MATRIX = np.array([[1.0, 0.0, -1.0], [-1.0, 1.0, 0.5], [0.25, -0.5, 1.0], [0.0, 0.75, 0.25]])
@@ -188,16 +187,13 @@ def _result(
     relation: Relation = Relation.ADD_REMOVE,
 ) -> AuditResult:
     claimed = float(mechanism.epsilon)
-    return AuditResult(
-        "enumeration",
+    return enumeration(
         f"{mechanism.title}, three variables, two rounds: between neighbours the log-probabilities "
         f"of {what} move over a range of at most epsilon.",
-        mechanism.name,
-        str(relation),
-        mechanism.promise(relation).citation,
+        mechanism,
+        relation,
         claimed,
         worst,
-        worst <= claimed * (1 + _TOLERANCE),
         searched,
     )
 

@@ -37,6 +37,9 @@ from winnow.select.about import AboutScores as AboutScores
 from winnow.select.plan.about import counts as counts
 from winnow.select.plan.about import scores as scores
 from winnow.select.plan.expected import SelectExpected as SelectExpected
+from winnow.select.plan.labels import LabelsPlan as LabelsPlan
+from winnow.select.plan.labels import LabelsRow as LabelsRow
+from winnow.select.plan.labels import labels as labels
 from winnow.select.plan.large_margin import MarginPlan as MarginPlan
 from winnow.select.plan.large_margin import Shell as Shell
 from winnow.select.plan.large_margin import large_margin as large_margin

@@ -36,6 +36,7 @@ from winnow.read.scores import (
     repeated,
 )
 from winnow.read.text_format import TextFormat
+from winnow.read.weights import WeighedItems, WeightsOfSource
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,8 @@ class SealedCounts:
     """Whose presence is protected."""
     people: BoundedPeople | None = None
     """Whose items were bounded, for an estimate of what that left out; None: nobody's."""
+    weighed: WeighedItems | None = None
+    """The people behind private items, whose weight can be spread over them; None: not known."""
 
     @property
     def relation(self) -> Relation:
@@ -232,6 +235,10 @@ def counts(
     people = None
     if person is not None and max_items is not None:
         people = BoundedPeople.of_items(engine, item, person, max_items, listed)
+    weighed = None
+    if person is not None and listed is None:
+        weights = WeightsOfSource(engine, item, person, key, keep, parts)
+        weighed = WeighedItems(Sealed(weights, "weights"))
     totals = None
     if keep != "engine":
         # the labels of a public list are in memory anyway
@@ -241,7 +248,7 @@ def counts(
         kept: Sealed[Scores | KeptCounts] = Sealed(engine.keep(query, parts, progress), "counts")
         nowhere: Sealed[Sequence[Any]] = Sealed([], "items")  # the engine has them
         labels = nowhere if public is None else public
-        return SealedCounts(kept, labels, utility, bound, who, people)
+        return SealedCounts(kept, labels, utility, bound, who, people, weighed)
     if public is not None and listed is not None:
         values = np.array([totals.get(text, 0) for text in listed], np.int64)
         what = f"counts of {len(public)} items"
@@ -249,7 +256,7 @@ def counts(
     found: Sequence[Any] = sorted(totals)
     values = np.array([totals[label] for label in found], np.int64)
     private: Sealed[Sequence[Any]] = Sealed(found, "items")
-    return SealedCounts(Sealed(values, "counts"), private, utility, bound, who, people)
+    return SealedCounts(Sealed(values, "counts"), private, utility, bound, who, people, weighed)
 
 
 @guarded

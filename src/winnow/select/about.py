@@ -38,6 +38,8 @@ class AboutScores:
     """The most candidates that one person is counted for; None: not bounded."""
     private: bool = False
     """Whether the labels were found in the data."""
+    weighed: bool = False
+    """Whether the log itself is at hand, so that it is known who has which labels."""
     bound: PersonBound | None = None
     """What of each person was counted, where an estimate of the rest can be made."""
     gaps: GapProfile | None = field(default=None, compare=False, repr=False)
@@ -137,6 +139,7 @@ def about(data: Any) -> About:
                 max_items=data.max_items,
                 private=not data.domain_known,
                 bound=None if data.people is None else data.people.bound,
+                weighed=data.weighed is not None,
             )
         case SealedClasses():
             return AboutClasses(utility=data.utility, total=data.total, max_items=data.max_items)

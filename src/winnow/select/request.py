@@ -1,4 +1,4 @@
-"""What is asked of ``winnow.select``, ``winnow.top_k`` and ``winnow.above``."""
+"""What is asked of ``winnow.select``, ``winnow.top_k``, ``winnow.labels`` and ``winnow.above``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from winnow.core.checks import Real
 from winnow.core.options import AUTO, Checked, Methods, Option
+from winnow.select.label_methods import OF_LABELS
 from winnow.select.methods import OF_CLASSES, OF_SCORES, PickMethod
 from winnow.select.top_k_methods import OF_CLASSES_TOO, OF_LISTS, OF_PRIVATE_LABELS
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from winnow.read.scores import SealedScores
     from winnow.select.about import AboutScores
     from winnow.select.mechanisms.sparse_vector import AboveAnswer
+    from winnow.select.plan.labels import LabelsPlan
     from winnow.select.plan.top_k.verb import TopKPlan
     from winnow.select.plan.verb import SelectPlan
 
@@ -199,6 +201,34 @@ class PlannedTopK(AskedTopK):
         from winnow.select.plan.top_k.verb import planned_for
 
         return planned_for(self, about)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FindLabels(Checked):
+    """Which labels there are in a log, where nobody listed them."""
+
+    epsilon: Annotated[Real, EPSILON]
+    delta: Annotated[
+        Real,
+        Option(
+            "That labels are found may be due to one person with at most this chance, e.g. 1e-6.",
+            "D",
+            above=0,
+            below=1,
+        ),
+    ]
+    method: Annotated[
+        PickMethod | str,
+        Methods("auto goes by the labels to expect in generated logs.", OF_LABELS),
+    ] = AUTO
+    budget: Budget | None = None
+    seed: Any = None
+
+    def plan(self, about: Any) -> LabelsPlan:
+        """What is charged, drawn and promised, from what is public of the log."""
+        from winnow.select.plan.labels import planned
+
+        return planned(self, about)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""``winnow.select``, ``winnow.top_k``, ``winnow.above``: candidates by noise on their scores."""
+"""``winnow.select``, ``top_k``, ``labels``, ``above``: candidates by noise on their scores."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from winnow.select.mechanisms.lipschitz import LipschitzMechanism
 from winnow.select.mechanisms.sparse_vector import AboveAnswer, SparseVector
 from winnow.select.methods import PickMethod
 from winnow.select.open_selection import OpenSelection
-from winnow.select.request import Above, Select, TopK
+from winnow.select.request import Above, FindLabels, Select, TopK
 
 
 @takes(Select)
@@ -95,6 +95,32 @@ def top_k(counts: Any, asked: TopK) -> Released[list[Any]]:
 
 def most_common(counts: Any, asked: TopK) -> Released[list[Any]]:
     """What a top k releases of sealed counts."""
+    return asked.plan(counts).run(counts, budget=asked.budget, seed=asked.seed)
+
+
+@takes(FindLabels)
+def labels(counts: Any, asked: FindLabels) -> Released[list[Any]]:
+    """The labels that there are in a log, where nobody listed them, privately.
+
+    ``counts`` is what ``winnow.counts(log, item=, person=)`` made of an event log, or ready counts
+    of people, ``wn.seal_counts(counts, labels="private", max_items=)``. A label that one person
+    alone has is released with a chance of ``delta`` at most; what many have is found.
+    ``epsilon`` is the total for the call.
+
+    ``method``: ``wn.WeightedGaussian(cap=, rounds=)`` spreads each person's weight over their
+    labels, so that no bound on items is needed; ``wn.TruncatedLaplace()`` is for counts with
+    ``max_items=``, and ``wn.OptimalRule()`` for people who have one label each. A word
+    ("weighted-gaussian") means its defaults. "auto" takes what is expected to find the most in
+    generated logs, by public numbers, and the receipt says why.
+
+    The value is a list of labels: the one with the largest noisy weight or count first, or by their
+    text for the optimal rule, which tells no order. ``winnow.top_k`` gives the k most common.
+    """
+    return discovered(sealed_counts(counts), asked)
+
+
+def discovered(counts: Any, asked: FindLabels) -> Released[list[Any]]:
+    """The labels that are found in sealed counts."""
     return asked.plan(counts).run(counts, budget=asked.budget, seed=asked.seed)
 
 

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from winnow.itemsets.request import Itemsets
+from winnow.select.request import FindLabels
 from winnow.serve.asked import ReleaseOf, SelectOf, TabulateOf, TopKOf
 from winnow.serve.derived import body
 
@@ -97,6 +98,18 @@ else:
 
 if TYPE_CHECKING:
 
+    class LabelsOrder(Order, kw_only=True, frozen=True):
+        """Read off ``FindLabels``."""
+
+        delta: float
+        method: Any
+
+else:
+    LabelsOrder = body("LabelsOrder", FindLabels, Order, "labels", {})
+
+
+if TYPE_CHECKING:
+
     class ItemsetsOrder(Order, kw_only=True, frozen=True):
         """Read off ``Itemsets``."""
 
@@ -122,8 +135,8 @@ else:
     ReleaseOrder = body("ReleaseOrder", ReleaseOf, Order, "release", {"workload": Workload})
 
 
-AnyOrder = SelectOrder | TopKOrder | TabulateOrder | ItemsetsOrder | ReleaseOrder
-KINDS = ("select", "top-k", "tabulate", "itemsets", "release")
+AnyOrder = SelectOrder | TopKOrder | LabelsOrder | TabulateOrder | ItemsetsOrder | ReleaseOrder
+KINDS = ("select", "top-k", "labels", "tabulate", "itemsets", "release")
 
 
 class PlanBody(Closed, kw_only=True, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,6 +62,7 @@ def check(config: Config) -> ConfigFindings:
                     {"problem": found, "warning": warnings, "note": notes}[kind].append(text)
         except WinnowError as error:
             found.append(f"dataset {name!r}: {error}")
+    found += _missing_folders(config)
     for key in (config.key, config.ledger_key):
         if key and config.path(key).exists():
             try:
@@ -90,10 +92,33 @@ def _check_store(config: Config) -> None:
         )
 
 
+def _missing_folders(config: Config) -> Iterator[str]:
+    """What names a file that cannot be made: the folder it would lie in is not there, or closed."""
+    for setting in ("store", "ledger", "key", "ledger_key"):
+        given = getattr(config, setting)
+        if not given or not _is_file(given) or config.path(given).exists():
+            continue
+        folder = config.path(given).parent
+        if not folder.is_dir():
+            yield f"{setting} = {given!r}: there is no folder {str(folder)!r}; make it first"
+        elif not os.access(folder, os.W_OK | os.X_OK):
+            yield (
+                f"{setting} = {given!r}: nothing can be written to the folder {str(folder)!r}; "
+                "change its permissions"
+            )
+
+
 def _check_ledger(config: Config) -> None:
-    place = config.place(config.ledger)
-    if store_at(place).exists():
-        Ledger.open(place, key_file=config.path(config.ledger_key) if config.ledger_key else None)
+    """Refuse a ledger that cannot be used, and a key whose ledger is gone; none is made."""
+    place, named = config.place(config.ledger), config.ledger_key
+    store = store_at(place)
+    if store.exists():
+        Ledger.open(place, key_file=config.path(named) if named else None)
+    elif not named and store.default_key_file().exists():
+        raise DataError(
+            f"the ledger is gone and its key {store.default_key_file()} is still there; restore "
+            "the ledger from a copy, or name another one"
+        )
 
 
 def _is_file(place: str) -> bool:

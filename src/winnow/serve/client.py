@@ -24,6 +24,7 @@ from winnow.core.workloads.workload import Maker, Union
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded
 from winnow.itemsets.request import Itemsets
+from winnow.select.request import FindLabels
 from winnow.serve.asked import ReleaseOf, SelectOf, TabulateOf, TopKOf
 from winnow.serve.line import FIRST_PAUSE, Line, on_this_machine, portioned
 from winnow.serve.received import RemoteAnswer, RemoteBudget, RemotePlan, released_of
@@ -113,6 +114,11 @@ class Verbs(ABC, Generic[R]):
     def top_k(self, dataset: str, asked: TopKOf) -> R:
         """The k most common values of a column, or items."""
         return self._order(dataset, "top-k", **sent(asked))
+
+    @takes(FindLabels, of=object)
+    def labels(self, dataset: str, asked: FindLabels) -> R:
+        """The items that there are, where nobody listed them."""
+        return self._order(dataset, "labels", **sent(asked))
 
     @takes(TabulateOf, of=object)
     def tabulate(self, dataset: str, asked: TabulateOf) -> R:

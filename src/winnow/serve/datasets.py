@@ -41,7 +41,7 @@ Data = SealedTable | SealedCounts | SealedBaskets
 
 RELEASES = {
     "table": ("select", "top-k", "tabulate", "release"),
-    "events": ("select", "top-k", "tabulate"),
+    "events": ("select", "top-k", "labels", "tabulate"),
     "baskets": ("itemsets",),
 }
 
@@ -220,7 +220,8 @@ def stand_in(data: Data) -> Data:
         case SealedTable():
             return _table_like(data, data.n)
         case SealedCounts():
-            data = replace(data, people=_nobody(data.people))
+            nobody = None if data.weighed is None else data.weighed.made_up()
+            data = replace(data, people=_nobody(data.people), weighed=nobody)
             if isinstance(data.labels, Sealed):
                 labels: Any = Sealed(["made up"], "items")
                 return replace(data, values=Sealed(np.ones(1, np.int64), "counts"), labels=labels)
@@ -256,7 +257,9 @@ def _public_part(data: Data) -> tuple[Data, int | None]:
             return replace(data, rows=_NOTHING, people=_public_bound(data.people)), data.n
         case SealedCounts():
             labels, people = _public_labels(data.labels), _public_bound(data.people)
-            return replace(data, values=_NOTHING, labels=labels, people=people), None
+            weighed = None if data.weighed is None else replace(data.weighed, people=_NOTHING)
+            public = replace(data, values=_NOTHING, labels=labels, people=people, weighed=weighed)
+            return public, None
         case SealedBaskets():
             return replace(data, data=_NOTHING, labels=_public_labels(data.labels)), None
 
@@ -316,6 +319,11 @@ class Catalogue:
     def get(self, name: str) -> OpenDataset | None:
         """A dataset that is open; None: it is not."""
         return self._open.get(name)
+
+    def counted(self, name: str) -> str:
+        """What is counted of a dataset, where a bound may leave something out; else empty."""
+        opened = self.get(name)
+        return "" if opened is None else opened.protected.counted
 
     def budget(self, name: str, analyst: str = "") -> RecordedBudget:
         """What an analyst may still charge to a dataset."""

@@ -21,6 +21,7 @@ from winnow.serve.orders import (
     baskets_of,
     counts_of,
     itemsets_of,
+    labels_of,
     plan_of,
     release_of,
     tables_of,
@@ -58,6 +59,8 @@ def _of_kind(opened: OpenDataset, order: bodies.AnyOrder, budget: Budget) -> Exp
             return _selection(opened, order, budget)
         case bodies.TopKOrder():
             return _top_k(opened, order, budget)
+        case bodies.LabelsOrder():
+            return _labels(opened, order, budget)
         case bodies.TabulateOrder():
             return _tables(opened, order, budget)
         case bodies.ItemsetsOrder():
@@ -96,6 +99,14 @@ def _top_k(opened: OpenDataset, order: bodies.TopKOrder, budget: Budget) -> Expe
             f"probability {1 - MISS:g} not further, for any data"
         )
     return Expected(planned.epsilon, planned.error, says, FLOOR, asdict(planned.expected))
+
+
+def _labels(opened: OpenDataset, order: bodies.LabelsOrder, budget: Budget) -> Expected:
+    """How many people a label needs that is found as often as not."""
+    epsilon = _given(order)
+    planned = labels_of(order, budget).plan(counts_of(opened.stand_in, None))
+    says = "the people with one item each, from whom on an item is found as often as not"
+    return Expected(epsilon, planned.error, says, FLOOR, planned.to_dict())
 
 
 def _itemsets(opened: OpenDataset, order: bodies.ItemsetsOrder, budget: Budget) -> Expected:

@@ -34,6 +34,7 @@ from winnow.release.plan import ReleasePlan
 from winnow.release.tables.plan import TabulatePlan
 from winnow.select.plan.top_k.verb import TopKPlan
 from winnow.select.plan.verb import SelectPlan
+from winnow.select.request import FindLabels
 from winnow.serve import bodies
 from winnow.serve.datasets import Catalogue, Data, OpenDataset, fitting
 from winnow.serve.derived import asked_of
@@ -141,6 +142,9 @@ def planned(data: Data, order: bodies.AnyOrder, budget: Budget) -> tuple[Any, Pl
         case bodies.SelectOrder() | bodies.TopKOrder():
             counted = counts_of(data, order.column)
             return counted, plan_of(counted, order, budget)
+        case bodies.LabelsOrder():
+            counted = counts_of(data, None)
+            return counted, labels_of(order, budget).plan(counted)
         case bodies.TabulateOrder():
             return tables_of(data, order, budget)
         case bodies.ItemsetsOrder():
@@ -191,6 +195,13 @@ def itemsets_of(order: bodies.ItemsetsOrder, budget: Budget) -> Itemsets:
     """The request that an order says; its value is a list, of one itemset unless k is given."""
     epsilon_of(order)
     asked: Itemsets = asked_of(order, {"k": lambda k: k or 1}, budget=budget)
+    return asked
+
+
+def labels_of(order: bodies.LabelsOrder, budget: Budget) -> FindLabels:
+    """The request that an order says."""
+    epsilon_of(order)
+    asked: FindLabels = asked_of(order, {}, budget=budget)
     return asked
 
 

@@ -177,6 +177,8 @@ class PastAnswers(msgspec.Struct, frozen=True):
     analyst: str
     dataset: str
     answers: list[AnswerItem]
+    counted: str
+    """What was counted, where a bound may have left something out; else empty."""
 
 
 class PastList(msgspec.Struct, frozen=True):

@@ -21,6 +21,7 @@ from winnow.serve.results import shown
 KINDS = {
     "select": ("Select", "the value that most people have, or the best few"),
     "top-k": ("Top k", "the most common values, in order, with noisy counts if you like"),
+    "labels": ("Labels", "the items that there are, where nobody listed them"),
     "tabulate": ("Tables", "counts by one or more columns, with an error for every cell"),
     "itemsets": ("Itemsets", "sets of items that many baskets hold"),
     "release": ("Query release", "many tables at once, and a synthetic table to download"),

@@ -288,7 +288,9 @@ class Service:
         """My latest questions with their answers, or everyone's for an owner."""
         mine = None if who.role == "owner" else who.name
         found = self.requests.requests(principal=mine, most=_PAST, questions=True)
-        kept = [(r.accepted, r.principal, r.dataset, kept_answers(r)[0]) for r in found]
+        told = self.catalogue.counted
+        past = ((r, kept_answers(r)[0], told(r.dataset)) for r in found)
+        kept = [(r.accepted, r.principal, r.dataset, given, counted) for r, given, counted in past]
         return replies.PastList([replies.PastAnswers(*each) for each in kept])
 
     # What owners do

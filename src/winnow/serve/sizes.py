@@ -51,6 +51,8 @@ def size_of(opened: OpenDataset, order: bodies.AnyOrder) -> ResultSize:
         case bodies.SelectOrder() | bodies.TopKOrder():
             number = order.k or 1
             return ResultSize(number, number * (_width(opened, order.column) + _NUMBER))
+        case bodies.LabelsOrder():
+            return ResultSize(0, 0)
         case bodies.ItemsetsOrder():
             number = (order.k or 1) * (2**order.size if order.supports == "subsets" else 1)
             width = order.size * (_width(opened, None) + _FIELDS)

@@ -40,14 +40,15 @@ from winnow.ask.questions import Question
 from winnow.ask.session import WeightsSession
 from winnow.ask.sizes import Rounds
 from winnow.ask.state import CellState
+from winnow.audit.driver import enumeration
 from winnow.audit.fidelity import chi_square_p_value, fidelity_result
-from winnow.audit.result import AuditResult
+from winnow.audit.result import AuditResult, as_twin
 from winnow.core.relation import Relation
 from winnow.core.run import single_run
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
 from winnow.read.crossing import Rows, SealedTable, group
-from winnow.release.rounds.audit.rounds import as_twin, pairs
+from winnow.release.rounds.audit.rounds import pairs
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -61,7 +62,6 @@ LEVEL = 1.0
 """Where delta is looked at."""
 TABLE = (2, 0, 0, 1)
 
-_TOLERANCE = 1e-9
 _NEAR = tuple((d, t) for d in (0, 2, 4, 7) for t in (0.5, 2.5, 6.5))
 _LEVELS = ((0.5, 1, 0.75), (0.5, 2, 1.0), (1.0, 1, 2.0))
 
@@ -91,7 +91,6 @@ def session_model() -> SessionModel:
 def enumerate_sessions(model: SessionModel, relation: Relation) -> AuditResult:
     """Every transcript of a few questions, on every pair of neighbouring tables."""
     mechanism = mechanism_at(EPSILON, UPDATES, LEVEL)
-    promised = mechanism.promise(relation)
     claimed = capped_delta(EPSILON, UPDATES, LEVEL)
     found = pairs(relation, TOTAL, 1)
     tables = sorted({tuple(table.tolist()) for pair in found for table in pair})
@@ -105,16 +104,13 @@ def enumerate_sessions(model: SessionModel, relation: Relation) -> AuditResult:
         for p, q in ((i, j), (j, i)):
             over = np.maximum(masses[:, p] - np.exp(LEVEL) * masses[:, q], 0.0).sum()
             worst = max(worst, float(over) + float(lost[p]))
-    return AuditResult(
-        "enumeration",
+    return enumeration(
         f"{mechanism.title}, sessions of {len(QUESTIONS)} questions over four cells, hypothesis "
         f"and all: between neighbours transcripts are (epsilon, delta)-close at epsilon={LEVEL:g}.",
-        mechanism.name,
-        str(relation),
-        promised.citation,
+        mechanism,
+        relation,
         claimed,
         worst,
-        worst <= claimed * (1 + _TOLERANCE),
         f"over {len(found)} pairs of tables, {len(masses)} transcripts",
     )
 
@@ -132,16 +128,13 @@ def enumerate_repeated(
             delta = model.delta(level, moved)
             if delta > worst:
                 worst, where = delta, (distance, threshold)
-    return AuditResult(
-        "enumeration",
+    return enumeration(
         f"{mechanism.title}, one question for {rounds} rounds at epsilon={epsilon:g} each: "
         f"between neighbours transcripts are (epsilon, delta)-close at epsilon={level:g}.",
-        mechanism.name,
-        "both",
-        mechanism.promise(Relation.SUBSTITUTION).citation,
+        mechanism,
+        None,
         claimed,
         worst,
-        worst <= claimed * (1 + _TOLERANCE),
         f"over {2 * len(_NEAR)} guesses; worst at a guess {where[0]} rows off with the threshold "
         f"{where[1]:g}",
     )

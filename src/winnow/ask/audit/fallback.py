@@ -22,14 +22,14 @@ from winnow.ask.questions import Question
 from winnow.ask.session import WeightsSession
 from winnow.ask.sizes import Fallback, Rounds
 from winnow.ask.state import CellState
+from winnow.audit.driver import enumeration
 from winnow.audit.fidelity import fidelity_result
-from winnow.audit.result import AuditResult
+from winnow.audit.result import AuditResult, as_twin
 from winnow.core.relation import Relation
 from winnow.core.run import single_run
 from winnow.core.schema import Schema
 from winnow.core.tape import Tape
 from winnow.privacy import zcdp_cost, zcdp_delta
-from winnow.release.rounds.audit.rounds import as_twin
 
 EPSILON, UPDATES, STEPS = 0.2, 1, 16
 QUERIES, MULTIPLIER = 4, 1.0
@@ -39,7 +39,6 @@ ROUNDS = 40
 UNCOUNTED = "independent answers after the rounds go on without being counted"
 EACH_ALONE = "an independent answer after the rounds has the noise that it would need alone"
 
-_TOLERANCE = 1e-9
 _NEAR = tuple((d, t) for d in (0, 2, 4) for t in (0.5, 2.5))
 _SCHEMA = Schema.parse({"a": CODES})
 
@@ -65,16 +64,13 @@ def enumerate_fallback(answers: int, variance: float) -> AuditResult:
         for moved in (1, -1)
     )
     chosen = mechanism()
-    return AuditResult(
-        "enumeration",
+    return enumeration(
         f"{chosen.title}, one question for {ROUNDS} rounds and {QUERIES} independent answers after "
         f"them: between neighbours transcripts are (epsilon, delta)-close at epsilon={LEVEL:g}.",
-        chosen.name,
-        "both",
-        chosen.promise(Relation.SUBSTITUTION).citation,
+        chosen,
+        None,
         claimed,
         worst,
-        worst <= claimed * (1 + _TOLERANCE),
         f"over {2 * len(_NEAR)} guesses; {answers} answers",
     )
 

@@ -21,8 +21,9 @@ from winnow.ask.independent_answers import IndependentAnswers
 from winnow.ask.open_session import Answer
 from winnow.ask.plan import AskPlan
 from winnow.ask.questions import Question
+from winnow.audit.driver import enumeration
 from winnow.audit.fidelity import chi_square_p_value, fidelity_result
-from winnow.audit.result import AuditResult
+from winnow.audit.result import AuditResult, as_twin
 from winnow.audit.sampling import epsilon_lower_bound
 from winnow.core.noise import discrete_gaussian_array
 from winnow.core.relation import Relation
@@ -30,7 +31,6 @@ from winnow.core.run import single_run
 from winnow.core.schema import Schema
 from winnow.core.tape import Tape
 from winnow.privacy import zcdp_cost, zcdp_delta
-from winnow.release.rounds.audit.rounds import as_twin
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -43,7 +43,6 @@ REPEATS = 14
 FRESH_REPEATS = "an independent answer that was given is given again with fresh noise"
 HALF_NOISE = "independent answers have the noise of half the sensitivity"
 
-_TOLERANCE = 1e-9
 _SCHEMA = Schema.parse({"a": CODES})
 
 
@@ -62,16 +61,13 @@ def enumerate_answers(answers: int, variance: float) -> AuditResult:
     measured, reach = moved_delta(answers, variance)
     claimed = claimed_delta()
     chosen = mechanism()
-    return AuditResult(
-        "enumeration",
+    return enumeration(
         f"{chosen.title}, {QUERIES} questions that one person moves all at once: between "
         f"neighbours the answers are (epsilon, delta)-close at epsilon={LEVEL:g}.",
-        chosen.name,
-        "both",
-        chosen.promise(Relation.SUBSTITUTION).citation,
+        chosen,
+        None,
         claimed,
         measured,
-        measured <= claimed * (1 + _TOLERANCE),
         f"sums of {answers} noises from {-reach} to {reach}",
     )
 

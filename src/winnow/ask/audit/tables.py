@@ -16,8 +16,9 @@ from winnow.ask.audit.independent import LEVEL, moved_delta, noise_p_value
 from winnow.ask.crossing import PrivateCounts
 from winnow.ask.mechanism import WeightsRounds, prior_variance
 from winnow.ask.warm_start import PAIRS
+from winnow.audit.driver import enumeration
 from winnow.audit.fidelity import fidelity_result
-from winnow.audit.result import AuditResult
+from winnow.audit.result import AuditResult, as_twin
 from winnow.core.relation import Relation
 from winnow.core.run import single_run
 from winnow.core.schema import Schema
@@ -25,14 +26,11 @@ from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
 from winnow.privacy import Compose, zcdp_cost, zcdp_delta
 from winnow.read.crossing import Rows, SealedTable, group
-from winnow.release.rounds.audit.rounds import as_twin
 
 SCHEMA = Schema.parse({"a": 2, "b": 2, "c": 2})
 TABLES = 3
 """Pairs of three columns."""
 EACH_ALONE = "every table of a warm start has the noise that it would need alone"
-
-_TOLERANCE = 1e-9
 
 
 def mechanism() -> WeightsRounds:
@@ -52,16 +50,13 @@ def enumerate_tables(relation: Relation, tables: int = TABLES) -> AuditResult:
     variance = float(prior_variance(1, 1, tables, relation))
     measured, reach = moved_delta(moved, variance)
     claimed = _claimed(relation)
-    return AuditResult(
-        "enumeration",
+    return enumeration(
         f"{mechanism().title}, counts of all pairs of three columns: between neighbours they are "
         f"(epsilon, delta)-close at epsilon={LEVEL:g}.",
-        mechanism().name,
-        str(relation),
-        mechanism().promise(relation).citation,
+        mechanism(),
+        relation,
         claimed,
         measured,
-        measured <= claimed * (1 + _TOLERANCE),
         f"one person moves up to {moved} counts; sums of noise from {-reach} to {reach}",
     )
 

@@ -178,6 +178,8 @@ _COLUMNS = ("question", "value", "count", "kind", "error", "confidence")
 def prompt(session: Opened, budget: Budget | None) -> None:
     """Read questions and show answers until the end of the input."""
     terminal = sys.stdin.isatty()
+    for name, text in session.receipt.note():
+        report(f"{name}: {visible(text)}")
     if terminal:
         _complete_with(session.schema)
         typer.echo(":help lists the commands, TAB completes", err=True)
@@ -312,10 +314,11 @@ def write_answers(session: Opened, lines: list[Any], out: Path | None, *, json: 
         show_json(document)
         return
     if out is None:
-        typer.echo(_csv(rows), nl=False)
+        typer.echo(_csv(rows, session.receipt.counted), nl=False)
     else:
         as_json = out.suffix.lower() == ".json"
-        content = json_module.dumps(document, indent=2, default=str) if as_json else _csv(rows)
+        table = _csv(rows, session.receipt.counted)
+        content = json_module.dumps(document, indent=2, default=str) if as_json else table
         try:
             write_whole(out, content.encode())
         except SavingError:
@@ -330,10 +333,14 @@ def write_answers(session: Opened, lines: list[Any], out: Path | None, *, json: 
     report(f"{told}; ledger {session.receipt.ledger}")
 
 
-def _csv(rows: list[dict[str, Any]]) -> str:
+def _csv(rows: list[dict[str, Any]], counted: str) -> str:
+    """The answers, and what was counted beside each, where a bound may have cut it."""
+    from winnow.core.saving import with_counted
+
+    shown = {name: ["" if row[name] is None else row[name] for row in rows] for name in _COLUMNS}
+    columns = with_counted(shown, counted)
     text = io.StringIO()
-    writer = csv.DictWriter(text, _COLUMNS, extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow({name: "" if row[name] is None else row[name] for name in _COLUMNS})
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
     return text.getvalue()

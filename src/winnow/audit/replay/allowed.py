@@ -121,6 +121,7 @@ _LAYOUT = (
 ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     "select": _VALUE + _SHOWN,
     "top_k": _VALUE + _SHOWN,
+    "labels": _VALUE + _SHOWN,
     "open_selection": _released("the selected candidates", "result.released.value*"),
     "scores": _released("the selected candidates", "result.released.value*"),
     "above": _VALUE + _SHOWN,
@@ -206,6 +207,7 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     "winnow plan": (),
     "winnow select": _DOCUMENT + _TEXT,
     "winnow top-k": _DOCUMENT + _CUT + _TEXT,
+    "winnow labels": _DOCUMENT + _TEXT,
     "winnow itemsets": _DOCUMENT + _TEXT,
     "winnow lp": _DOCUMENT + _TEXT,
     "winnow mips": _DOCUMENT + _TEXT,

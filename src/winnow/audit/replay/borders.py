@@ -33,11 +33,11 @@ from winnow.audit.replay.selections import (
     sealed,
 )
 from winnow.audit.replay.tables import ROWS, table_of
-from winnow.audit.result import AuditResult
+from winnow.audit.result import AuditResult, as_twin
 from winnow.core.borders import Border
 from winnow.core.bounded import FEW_NOISES
 from winnow.core.noisy_top.filter import FEW_KEYS, FEW_LEFT
-from winnow.core.noisy_top.ranking import FEW_VALUES
+from winnow.core.noisy_top.ranking import FEW_VALUES, MANY_EQUAL
 from winnow.core.noisy_top.support_classes import NEAR_ZERO
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
@@ -64,12 +64,11 @@ from winnow.read.kept import MOST_COLLECTED, MOST_PAIRS
 from winnow.read.kernels.csv_states import FEW_BYTES
 from winnow.read.scores import seal_scores
 from winnow.release.methods import MWEM
-from winnow.release.rounds.audit.rounds import as_twin
 from winnow.release.rounds.kernels.clocked_sampler import FOLLOW, LAZY_START
 from winnow.release.tables.verb import tabulate
 from winnow.release.verb import release
 from winnow.select.audit.kept import ListedCounts
-from winnow.select.mechanisms.gaussian_counts import AT_ONCE
+from winnow.select.mechanisms.blocks import AT_ONCE
 from winnow.select.mechanisms.margin_counts import WIDE_GAPS
 from winnow.select.mechanisms.margin_search import ONE_BY_ONE
 from winnow.select.methods import Lipschitz
@@ -208,6 +207,13 @@ def _long_list(**options: Any) -> Call:
     return call
 
 
+def _crowded(people: People, place: ReplayPlace) -> Any:
+    """A few scores that people raise to that of many others, which are drawn from."""
+    scores = np.append(np.full(3, 9), np.full(40, 10))
+    scores[: len(ITEMS)] += np.array(list(counted(people).values()))
+    return top_k(scores, method="joint", epsilon=1.0, k=2, seed=place.seed)
+
+
 def _selected(people: People, place: ReplayPlace) -> Any:
     return select(sealed(people), epsilon=0.5, seed=place.seed, method=Lipschitz(noise="logistic"))
 
@@ -273,6 +279,7 @@ REPLAYS: tuple[BorderReplay, ...] = (
     BorderReplay(FEW_KEYS, "top_k", _SHORT_LIST, HOLDERS, 8.0),
     BorderReplay(FEW_NOISES, "top_k", _SHORT_LIST, HOLDERS, 4.0),
     BorderReplay(FEW_VALUES, "top_k", _FAR_DOWN, HOLDERS, 1.0),
+    BorderReplay(MANY_EQUAL, "top_k", _crowded, HOLDERS, 41.0),
     BorderReplay(WIDE_GAPS, "select", _margin, HOLDERS, 1.0, quick=False),
     BorderReplay(ONE_BY_ONE, "classes", _classes, HOLDERS, 1.0),
     BorderReplay(AT_ONCE, "top_k", _kept, HOLDERS_OF_TWO, 1.0, low=1.0),

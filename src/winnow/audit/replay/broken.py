@@ -15,12 +15,11 @@ from winnow.audit.replay.compare import Replay, ReplayPlace, replay
 from winnow.audit.replay.observation import Shown
 from winnow.audit.replay.people import People
 from winnow.audit.replay.selections import HOLDERS, sealed
-from winnow.audit.result import AuditResult
+from winnow.audit.result import AuditResult, as_twin
 from winnow.core.noise import discrete_laplace_array
 from winnow.core.released import Released
 from winnow.core.tape import Tape
 from winnow.errors import GuaranteeError, ParameterError
-from winnow.release.rounds.audit.rounds import as_twin
 from winnow.select.verb import select
 
 Broken = Callable[[Released[Any], bool, ReplayPlace], Any]

@@ -28,6 +28,7 @@ WITHOUT_PRIVATE_DATA = {
     "reproduce": "runs on public data",
     "plan select": "takes public numbers",
     "plan top-k": "takes public numbers",
+    "plan labels": "takes public numbers",
     "plan margin": "takes public numbers",
     "plan itemsets": "takes public numbers",
     "plan learn": "takes public numbers",
@@ -89,6 +90,7 @@ def command_replays() -> Iterator[Replay]:
     yield _entry("top-k", HOLDERS, _counts, "ready counts", groups=(1, 3))
     yield _entry("top-k", _LOG, _log, "an event log", groups=(1, 2))
     yield _entry("top-k", _LOG, _cut, "an event log, what was left out", groups=(1, 2))
+    yield _entry("labels", _LOG, _labels, groups=(1, 2))
     yield _entry("itemsets", _LOG, _itemsets, groups=(1, 2))
     yield _entry("learn", _PEOPLE, _learn, relation=Relation.SUBSTITUTION, groups=(0, 2))
     yield _entry("release", _PEOPLE, _release, groups=(0, 2))
@@ -168,6 +170,12 @@ def _cut(people: People, place: ReplayPlace) -> Any:
     file = place.write("log.csv", text_of(("user", "item"), events_of(people)))
     words = ("top-k", file, "--item", "item", "--person", "user", "-k", 2, "--max-items", 1)
     return _both(place, *words, "--epsilon", 9, "--delta", 0.2, "--with-cut", 0.5)
+
+
+def _labels(people: People, place: ReplayPlace) -> Any:
+    file = place.write("log.csv", text_of(("user", "item"), events_of(people)))
+    words = ("labels", file, "--item", "item", "--person", "user")
+    return _both(place, *words, "--epsilon", 3, "--delta", 0.2)
 
 
 def _itemsets(people: People, place: ReplayPlace) -> Any:

@@ -12,6 +12,7 @@ from functools import lru_cache
 from winnow.ask.request import Ask
 from winnow.audit.replay.commands import command_replays
 from winnow.audit.replay.compare import Replay, words_taken
+from winnow.audit.replay.found_labels import label_replays
 from winnow.audit.replay.programs import program_replays
 from winnow.audit.replay.readers import reader_replays
 from winnow.audit.replay.selections import selection_replays
@@ -30,6 +31,7 @@ from winnow.read.baskets import LAYOUTS
 from winnow.release.methods import METHODS as METHODS_OF_RELEASE
 from winnow.release.rounds.mwem import UPDATES
 from winnow.select.methods import OF_SCORES
+from winnow.select.request import FindLabels
 from winnow.select.top_k_methods import OF_LISTS, OF_PRIVATE_LABELS
 from winnow.session import Session
 
@@ -38,7 +40,8 @@ from winnow.session import Session
 def replays() -> tuple[Replay, ...]:
     """All entries, those of commands last."""
     of_tables = (*table_replays(), *program_replays(), *reader_replays())
-    return (*selection_replays(), *universe_replays(), *of_tables, *command_replays())
+    of_counts = (*selection_replays(), *label_replays(), *universe_replays())
+    return (*of_counts, *of_tables, *command_replays())
 
 
 Word = tuple[str, str, str]
@@ -59,6 +62,7 @@ WORDS: dict[tuple[str, str], tuple[str, ...]] = {
     ("release", "index"): INDEX_NAMES,
     ("ask", "method"): next(field.words for field in options(Ask) if field.name == "method"),
     ("read_baskets", "layout"): LAYOUTS,
+    **words_taken("labels", FindLabels),
     **words_taken("lp", Lp),
     **words_taken("mips", Mips),
     **words_taken("boost", Boost),

@@ -34,6 +34,16 @@ FEW_VALUES = Border(
 )
 """So many different values are looked for one by one, and so many thresholds counted."""
 
+MANY_EQUAL = Border(
+    1 << 12,
+    "equal scores sorted",
+    decides="how many scores are as large as the smallest that was drawn",
+    ways="they are sorted with their positions; each drawn score is looked for by itself",
+    same="value",
+    because="both give the positions of the same ranks, equal scores by position",
+)
+"""So many scores are sorted faster than each drawn one is looked for."""
+
 
 class Ranking:
     """The ranks 0, 1, ... of integers in descending order, equal ones by position."""
@@ -129,7 +139,7 @@ class Ranking:
         top = self._top
         lowest = int(found.min())
         reached = len(top) - int(top.searchsorted(lowest))
-        if reached > max(_TOP, 8 * len(places)):
+        if reached > max(MANY_EQUAL.at, 8 * len(places)):
             return self._by_value(places, found)
         above = self._candidates
         if above is None:

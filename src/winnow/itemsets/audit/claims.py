@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 
 from winnow.audit.broken import with_epsilon
 from winnow.audit.cases import Case
-from winnow.audit.enumeration import TOLERANCE, Pair
+from winnow.audit.driver import TOLERANCE
+from winnow.audit.enumeration import Pair
 from winnow.audit.fidelity import chi_square_p_value, fidelity_of, fidelity_result
 from winnow.audit.neighbours import Declared, counts
 from winnow.audit.probabilities import Model, hockey_stick, model_of
-from winnow.audit.result import AuditResult
+from winnow.audit.result import AuditResult, as_twin
 from winnow.audit.sampling import Sampled, _expected, sample_case
 from winnow.core.laws import Law
 from winnow.core.noisy_top.ranked import ExplicitRanks
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.itemsets.audit.model import OnBaskets, broken_on_baskets, neighbours
-from winnow.release.rounds.audit.rounds import as_twin
 from winnow.select.mechanisms.large_margin import LargeMargin
 from winnow.select.mechanisms.margin_search import laplace_tests
 from winnow.select.mechanisms.ranked import RankedNoisyMax, Repeated

@@ -12,9 +12,10 @@ from math import exp
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.audit.driver import TOLERANCE, enumeration
 from winnow.audit.fidelity import chi_square_p_value, fidelity_result
 from winnow.audit.neighbours import Declared
-from winnow.audit.result import AuditResult
+from winnow.audit.result import AuditResult, as_twin
 from winnow.core.baskets import Baskets
 from winnow.core.checks import exact
 from winnow.core.laws import Law
@@ -32,7 +33,6 @@ from winnow.itemsets.mechanisms.chosen import (
 from winnow.itemsets.mechanisms.support import support_promise, support_scale
 from winnow.itemsets.mechanisms.weighted import WeightedCounts, WeightedItemsets
 from winnow.privacy import DiscreteGaussian, Truncated, guarantee_of
-from winnow.release.rounds.audit.rounds import as_twin
 from winnow.select.audit.model import log_permute_and_flip
 from winnow.select.mechanisms.ranked import RankedNoisyMax, Repeated
 
@@ -40,7 +40,6 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _ITEMS = 4
-_TOLERANCE = 1e-9
 _DELTA = Fraction(1, 1000)
 
 
@@ -133,7 +132,7 @@ def enumerate_counts(made: WeightedCounts, utility: Utility, *, quick: bool = Fa
         made.promise(utility.relation).citation,
         claimed,
         worst,
-        worst <= claimed * (1 + _TOLERANCE),
+        worst <= claimed * (1 + TOLERANCE),
         f"over {number} moves of a person, {6 * len(likely)} ways to weigh each",
     )
 
@@ -145,16 +144,14 @@ def enumerate_support(made: WeightedItemsets, utility: Utility) -> AuditResult:
     moved = float(np.abs(one - other).max())
     loss = moved / float(support_scale(made.epsilon, utility))
     claimed = guarantee_of(support_promise(made.epsilon, utility.relation).event).epsilon
-    return AuditResult(
-        "enumeration",
+    return enumeration(
         "Weighted counts: the support at a rank is told no better than was charged.",
-        f"{made.name}, {utility.one_sided} baskets of a person",
-        str(utility.relation),
-        made.promise(utility.relation).citation,
+        made,
+        utility.relation,
         claimed,
         loss,
-        loss <= claimed * (1 + _TOLERANCE),
         f"over {len(one)} pairs of neighbours and all ranks",
+        case=f", {utility.one_sided} baskets of a person",
     )
 
 
@@ -178,16 +175,14 @@ def enumerate_long(made: WeightedOrCanonical, utility: Utility) -> AuditResult:
         one, other = log_permute_and_flip(scale * np.array(both, np.float64))
         worst = max(worst, float(np.abs(one - other).max()))
     claimed = float(LONG_SHARE * exact("epsilon", made.epsilon))
-    return AuditResult(
-        "enumeration",
+    return enumeration(
         "Weighted or canonical: how long baskets are is told no better than was charged.",
-        f"{made.name}, {utility.one_sided} baskets of a person",
-        str(utility.relation),
-        made.promise(utility.relation).citation,
+        made,
+        utility.relation,
         claimed,
         worst,
-        worst <= claimed * (1 + _TOLERANCE),
         f"over {len(bases) * len(gone) * len(moves)} pairs of neighbours",
+        case=f", {utility.one_sided} baskets of a person",
     )
 
 
@@ -237,7 +232,7 @@ def shares_add_up() -> Iterator[AuditResult]:
                 made.promise(relation).citation,
                 float(exact("epsilon", made.epsilon)),
                 total,
-                total <= float(exact("epsilon", made.epsilon)) * (1 + _TOLERANCE),
+                total <= float(exact("epsilon", made.epsilon)) * (1 + TOLERANCE),
                 "whichever way what was released before decides",
             )
 
@@ -354,5 +349,5 @@ def weighted_twins(*, quick: bool = False) -> Iterator[AuditResult]:
     yield as_twin(
         "one of two ways has all of epsilon",
         "Accounting",
-        replace(result, measured=total, passed=total <= result.claimed * (1 + _TOLERANCE)),
+        replace(result, measured=total, passed=total <= result.claimed * (1 + TOLERANCE)),
     )

@@ -67,12 +67,10 @@ def itemset_rows(released: Found, with_counts: bool) -> list[dict[str, Any]]:
 
 def draw_itemsets(released: Found, plan: ItemsetPlan, ending: str) -> bytes:
     """Bars of the noisy supports."""
-    from winnow.show.plots.bars import draw_top
+    from winnow.show.plots.bars import below_title, draw_top
 
     bars = [(visible(name), noisy or 0) for name, noisy in named(released, True)]
     bars.sort(key=lambda bar: -bar[1])
-    subtitle = f"{plan.mechanism.selection.name}: {released.guarantee}"
-    if released.receipt.randomness != "os":
-        subtitle += " (seeded: not private)"
+    below = visible(below_title(plan.mechanism.selection.name, released))
     title = f"Frequent itemsets of {plan.size}"
-    return draw_top(bars, title=title, subtitle=subtitle, ending=ending)
+    return draw_top(bars, title=title, subtitle=below, ending=ending)

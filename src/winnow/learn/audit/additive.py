@@ -10,17 +10,15 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.audit.numerics import NOTHING, distance
-from winnow.audit.result import AuditResult
+from winnow.audit.driver import DELTA, Claim, enumeration, farthest, of_moves
+from winnow.audit.neighbours import person_moves
+from winnow.audit.result import AuditResult, as_twin
 from winnow.core.checks import exact
 from winnow.core.relation import Relation
 from winnow.learn.crossing.additive import AdditiveModel
 from winnow.learn.crossing.rows import SealedLabelled, no_rows
 from winnow.privacy import Gaussian, guarantee_of
-from winnow.release.rounds.audit.rounds import as_twin
-from winnow.release.tables.audit import DELTA, outcomes, person_moves
 
-_TOLERANCE = 1e-9
 _SHAPE = (2, 2)
 """Two columns of two values, beside two classes: eight different rows."""
 
@@ -56,27 +54,20 @@ def enumerate_tables(
     claimed = float(1 / multiplier)
     if not pure:
         claimed = guarantee_of(Gaussian(multiplier, relation), DELTA).epsilon
-    tables, worst, number = _tables(), NOTHING, 0
-    seen: set[tuple[int, ...]] = {()}  # cells are alike, so that their order does not matter
-    for by in person_moves(tables.shape[1], rows, relation):
-        number += 1
-        moved = np.sort(np.abs(tables @ by))
-        kind = tuple(moved[moved > 0].tolist())
-        if kind not in seen:
-            seen.add(kind)
-            log_p, log_q = outcomes([noise(made, held)], made.law, [moved])
-            worst = worst.or_larger(distance(log_p, log_q, claimed))
-    held_to = worst.epsilon <= claimed * (1 + _TOLERANCE) if pure else worst.delta <= DELTA
-    return AuditResult(
-        "enumeration",
+    claim, tables = Claim(pure, claimed), _tables()
+    moves = list(person_moves(tables.shape[1], rows, relation))
+    # Cells are alike, so that their order does not matter.
+    kinds = {tuple(sorted(moved[moved > 0].tolist()))
+             for moved in (np.abs(tables @ by) for by in moves)} - {()}  # fmt: skip
+    told = of_moves([noise(made, held)], made.law, [[np.array(kind)] for kind in sorted(kinds)])
+    return enumeration(
         "Additive models: the tables of neighbours are as close as was charged.",
-        f"{made.name}, {rows} row{'s' if rows > 1 else ''} per person",
-        str(relation),
-        made.promise(relation).citation,
-        claimed if pure else DELTA,
-        worst.epsilon if pure else worst.delta,
-        held_to,
-        f"over {number} moves of a person",
+        made,
+        relation,
+        claim.claimed,
+        claim.measured(farthest(told, claimed)),
+        f"over {len(moves)} moves of a person",
+        case=f", {rows} row{'s' if rows > 1 else ''} per person",
     )
 
 

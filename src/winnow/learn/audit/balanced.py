@@ -6,25 +6,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations_with_replacement, product
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.audit.result import AuditResult
-from winnow.core.checks import exact
+from winnow.audit.driver import enumerate_choices
+from winnow.audit.result import AuditResult, as_twin
 from winnow.core.relation import Relation
 from winnow.learn.crossing.balanced import BalancedRule
 from winnow.learn.crossing.rows import SealedLabelled, no_rows
-from winnow.release.rounds.audit.rounds import as_twin
-from winnow.release.tables.audit import person_moves
 from winnow.select.audit.model import log_permute_and_flip
 from winnow.select.mechanisms.lipschitz import PermuteAndFlip
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-_TOLERANCE = 1e-9
 RULES = np.array([[1, 1], [0, 0], [0, 1], [1, 0]])
 """What each rule says of the two values of one column: the constants, and both stumps."""
 CELLS = list(product(range(2), range(2)))
@@ -99,34 +96,13 @@ def balanced_enumerated(*, quick: bool = False) -> Iterator[AuditResult]:
 
 def enumerate_rules(model: BalancedModel) -> AuditResult:
     """One result, in epsilon, over all tables of up to three rows."""
-    relation, rows = model.held.relation, model.held.rows_per_person
-    claimed = float(exact("sizes", model.rule.sizes) + exact("epsilon", model.rule.epsilon))
-    known: dict[tuple[int, ...], Floats] = {}
-
-    def law(table: Integers) -> Floats:
-        key = tuple(table.tolist())
-        if key not in known:
-            known[key] = model.log_probabilities(table)
-        return known[key]
-
-    worst, number = 0.0, 0
-    for size in range(4):
-        for places in combinations_with_replacement(range(len(CELLS)), size):
-            table = np.bincount(np.array(places, np.int64), minlength=len(CELLS))
-            for by in person_moves(len(CELLS), rows, relation):
-                if by.any() and (table + by).min() >= 0:
-                    number += 1
-                    worst = max(worst, float(np.abs(law(table) - law(table + by)).max()))
-    return AuditResult(
-        "enumeration",
+    return enumerate_choices(
         "Balanced rules: sizes and rules of neighbours are as close as was charged.",
-        f"{model.rule.name}, {rows} row{'s' if rows > 1 else ''} per person",
-        str(relation),
-        model.rule.promise(relation).citation,
-        claimed,
-        worst,
-        worst <= claimed * (1 + _TOLERANCE),
-        f"over {number} pairs of neighbours",
+        model.rule,
+        model.log_probabilities,
+        len(CELLS),
+        model.held.relation,
+        model.held.rows_per_person,
     )
 
 

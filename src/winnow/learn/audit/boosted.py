@@ -5,26 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import combinations_with_replacement, product
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.audit.result import AuditResult
+from winnow.audit.driver import enumerate_choices
+from winnow.audit.result import AuditResult, as_twin
 from winnow.core.relation import Relation
 from winnow.learn.audit.balanced import CELLS, RULES, empty
 from winnow.learn.boosted import GRID, step, still_wanted
 from winnow.learn.crossing.boosted import BoostedRules
 from winnow.learn.crossing.rows import SealedLabelled
-from winnow.privacy import guarantee_of
-from winnow.release.rounds.audit.rounds import as_twin
-from winnow.release.tables.audit import person_moves
 from winnow.select.audit.model import log_permute_and_flip
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-
-_TOLERANCE = 1e-9
 
 
 def made(selection: str = "permute-and-flip") -> BoostedRules:
@@ -88,35 +84,13 @@ def boosted_enumerated(*, quick: bool = False) -> Iterator[AuditResult]:
 
 def enumerate_votes(model: BoostedModel) -> AuditResult:
     """One result, in epsilon, over all tables of up to three rows."""
-    relation, rows = model.held.relation, model.held.rows_per_person
-    promised = model.rules.promise(relation)
-    claimed = guarantee_of(promised.event).epsilon
-    known: dict[tuple[int, ...], Floats] = {}
-
-    def law(table: Integers) -> Floats:
-        key = tuple(table.tolist())
-        if key not in known:
-            known[key] = model.log_probabilities(table)
-        return known[key]
-
-    worst, number = 0.0, 0
-    for size in range(4):
-        for places in combinations_with_replacement(range(len(CELLS)), size):
-            table = np.bincount(np.array(places, np.int64), minlength=len(CELLS))
-            for by in person_moves(len(CELLS), rows, relation):
-                if by.any() and (table + by).min() >= 0:
-                    number += 1
-                    worst = max(worst, float(np.abs(law(table) - law(table + by)).max()))
-    return AuditResult(
-        "enumeration",
+    return enumerate_choices(
         "Boosted rules: the votes of neighbours are as close as was charged.",
-        f"{model.rules.name}, {rows} row{'s' if rows > 1 else ''} per person",
-        str(relation),
-        promised.citation,
-        claimed,
-        worst,
-        worst <= claimed * (1 + _TOLERANCE),
-        f"over {number} pairs of neighbours",
+        model.rules,
+        model.log_probabilities,
+        len(CELLS),
+        model.held.relation,
+        model.held.rows_per_person,
     )
 
 

@@ -149,7 +149,7 @@ class _DuckKept(EngineKept):
     def __init__(self, table: DuckTable, query: CountQuery, parts: int) -> None:
         super().__init__(query, TABLE)
         self._table, self._connection = table, table.connection
-        whole = query.items is not None or (query.person and query.items_per_person is not None)
+        whole = query.items is not None or query.competing
         self._parts = 1 if whole else 1 << (parts - 1).bit_length()
         """Items may be counted apart where a person's items do not compete."""
 

@@ -192,7 +192,7 @@ class PartsCounter:
             return 1
         allowed = self.bytes * PART_SHARE.at
         if not use_packed or self.packed.heap is None:
-            wide = 4 if self.query.items_per_person is not None else 1
+            wide = 4 if self.query.competing else 1
             return max(1, int(rows * _BYTES_PER_PAIR * wide / allowed))
         people = call("APPROX_COUNT_DISTINCT", column(self.query.person or ""))
         asked = exp.select(people).from_(self.source.copy()).sql(dialect="duckdb")

@@ -72,6 +72,11 @@ class CountQuery:
         return self.person or self.item
 
     @property
+    def competing(self) -> bool:
+        """Whether the items of a person compete, so that items are not counted apart."""
+        return self.person is not None and self.items_per_person is not None
+
+    @property
     def listed_all(self) -> bool:
         """Whether those of the public list that nobody has are among the counts, with 0."""
         return self.items is not None

@@ -9,9 +9,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.audit.driver import DELTA, Claim, enumeration, farthest, of_moves
 from winnow.audit.fidelity import chi_square_p_value, fidelity_result
-from winnow.audit.numerics import NOTHING, distance
-from winnow.audit.result import AuditResult
+from winnow.audit.neighbours import person_moves
+from winnow.audit.result import AuditResult, as_twin
 from winnow.core.relation import Relation
 from winnow.core.run import single_run
 from winnow.core.schema import Schema
@@ -29,12 +30,9 @@ from winnow.release.matrices.strategies import (
     QueriesStrategy,
     ToeplitzStrategy,
 )
-from winnow.release.rounds.audit.rounds import as_twin
-from winnow.release.tables.audit import DELTA, outcomes, person_moves
 
 Integers = NDArray[np.int64]
 
-_TOLERANCE = 1e-9
 _DRAWN = 4_000
 
 SCHEMA = Schema.parse({"a": 2, "b": 2})
@@ -101,26 +99,20 @@ def enumerate_linear(
     claimed = float(size)
     if not pure:
         claimed = guarantee_of(DiscreteGaussian(size, noise, relation), DELTA).epsilon
-    worst, largest, number = NOTHING, Fraction(0), 0
-    for by in person_moves(matrix.shape[1], mechanism.rows_per_person, relation):
-        moved = matrix @ by
-        if not moved.any():
-            continue
-        cost = sum(abs(int(m)) ** (1 if pure else 2) for m in moved) / noise
-        largest, number = max(largest, cost), number + 1
-        worst = worst.or_larger(distance(*outcomes([noise], mechanism.law, [moved]), claimed))
-    held = worst.epsilon <= claimed * (1 + _TOLERANCE) if pure else worst.delta <= DELTA
-    return AuditResult(
-        "enumeration",
+    claim, power = Claim(pure, claimed), 1 if pure else 2
+    people = person_moves(matrix.shape[1], mechanism.rows_per_person, relation)
+    moves = [moved for moved in (matrix @ by for by in people) if moved.any()]
+    largest = max(sum(abs(int(m)) ** power for m in moved) for moved in moves) / noise
+    worst = farthest(of_moves([noise], mechanism.law, ([moved] for moved in moves)), claimed)
+    return enumeration(
         f"{mechanism.title}, {what}: neighbours are as close as was charged.",
-        mechanism.name,
-        str(relation),
-        mechanism.promise(relation).citation,
-        claimed if pure else DELTA,
-        worst.epsilon if pure else worst.delta,
-        held and largest <= size,
-        f"over {number} moves of a person; the largest costs {float(largest):.6g}, charged is "
+        mechanism,
+        relation,
+        claim.claimed,
+        claim.measured(worst),
+        f"over {len(moves)} moves of a person; the largest costs {float(largest):.6g}, charged is "
         f"{float(size):.6g}",
+        also=largest <= size,
     )
 
 

@@ -7,18 +7,18 @@ is audited. Given that, all noise is independent, and its exact law is enumerate
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import reduce
-from itertools import combinations_with_replacement, product
 
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.audit.driver import DELTA, Claim, enumeration, farthest, of_moves
 from winnow.audit.fidelity import chi_square_p_value, fidelity_result
-from winnow.audit.numerics import NOTHING, distance
-from winnow.audit.result import AuditResult
+from winnow.audit.neighbours import person_moves
+from winnow.audit.result import AuditResult, as_twin
 from winnow.core.relation import Relation
 from winnow.core.run import single_run
 from winnow.core.schema import Schema
@@ -26,7 +26,6 @@ from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
 from winnow.privacy import DiscreteGaussian, guarantee_of
 from winnow.read.crossing import Rows, SealedTable
-from winnow.release.rounds.audit.rounds import as_twin
 from winnow.release.tables.measured import NoisyForm, SummedColumn, TableForm
 from winnow.release.tables.mechanism import MeasureTables
 from winnow.release.tables.sensitivity import squared_single
@@ -35,12 +34,6 @@ from winnow.release.tables.trees import Tree, flat
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-DELTA = 1e-3
-_TOLERANCE = 1e-9
-_WIDE = 9.0
-"""Standard deviations of Gaussian noise that are enumerated."""
-
-_EVERY = np.arange(-4000, 4001)
 _DRAWN = 4_000
 """Cells of the table that is drawn; they come at once, so a quick run takes as many."""
 
@@ -81,71 +74,12 @@ def moves(
     return list(found.values())
 
 
-def person_moves(cells: int, rows_per_person: int, relation: Relation) -> Iterator[Integers]:
-    """All ways in which one person moves the counts of the cells of a small domain."""
-    several = rows_per_person > 1
-    fewest = rows_per_person if relation is Relation.SUBSTITUTION and not several else 0
-    persons = [
-        np.bincount(np.array(rows, np.int64), minlength=cells)
-        for size in range(fewest, rows_per_person + 1)
-        for rows in combinations_with_replacement(range(cells), size)
-    ]
-    nobody = [np.zeros(cells, np.int64)]
-    others = persons if relation is Relation.SUBSTITUTION else nobody
-    yield from (one - other for one, other in product(persons, others))
-
-
 def enumerated_size(mechanism: MeasureTables, moved: tuple[Integers, ...]) -> Fraction:
     """What one move costs, in exact numbers: a squared ratio, or an epsilon."""
     power = 2 if mechanism.law == "gaussian" else 1
     pairs = zip(mechanism.measured, moved, strict=True)
     sums = ((each.noise, sum(abs(int(m)) ** power for m in by.ravel())) for each, by in pairs)
     return sum((Fraction(total) / noise for noise, total in sums), Fraction(0))
-
-
-def outcomes(
-    noises: Sequence[Fraction], law: str, moved: Sequence[Integers]
-) -> tuple[Floats, Floats]:
-    """Log-probabilities, under both neighbours, of all that noisy numbers say about who it was."""
-    numbers = [(noise, int(m)) for noise, by in zip(noises, moved, strict=True)
-               for m in by.ravel() if m]  # fmt: skip
-    if law == "laplace":
-        parts = [_by_loss(*_shifted(noise, m)) for noise, m in numbers]
-        log_p, log_q = (_joined([part[side] for part in parts]) for side in (0, 1))
-        return log_p, log_q
-    # The sum of m z/variance is all that matters: in whole units, it moves by that of m^2.
-    unit = math.lcm(*(int(noise) for noise, _ in numbers))
-    steps = [(noise, m, unit // int(noise)) for noise, m in numbers]
-    own = reduce(np.convolve, [_spread(noise, m * step) for noise, m, step in steps])
-    by = sum(m * m * step for _, m, step in steps)
-    with np.errstate(divide="ignore"):
-        log = np.log(own)
-    keep = (log[by:] > -300) & (log[: len(log) - by] > -300)
-    return log[: len(log) - by][keep], log[by:][keep]
-
-
-def _spread(variance: Fraction, times: int) -> Floats:
-    """The law of a discrete Gaussian integer multiplied by a whole number."""
-    reach = math.ceil(_WIDE * math.sqrt(variance)) + 1
-    z = np.arange(-reach, reach + 1)
-    mass = np.exp(-(z**2) / (2 * float(variance)))
-    found = np.zeros(2 * reach * abs(times) + 1)
-    found[:: abs(times)] = mass / mass.sum()
-    return found
-
-
-def _shifted(noise: Fraction, by: int) -> tuple[Floats, Floats]:
-    scale = float(noise)
-    whole = np.exp(-np.abs(_EVERY) / scale).sum()
-    z = np.arange(-math.ceil(40 * scale) - abs(by), math.ceil(40 * scale) + abs(by) + 1)
-    return (-np.abs(z - by) / scale - math.log(whole), -np.abs(z) / scale - math.log(whole))
-
-
-def _by_loss(log_p: Floats, log_q: Floats) -> tuple[Floats, Floats]:
-    """Outcomes with the same loss put together: nothing is lost by it."""
-    _, places = np.unique(np.round(log_p - log_q, 10), return_inverse=True)
-    masses = [np.bincount(places, np.exp(log)) for log in (log_p, log_q)]
-    return np.log(masses[0]), np.log(masses[1])
 
 
 SHAPE = (2, 2)
@@ -223,38 +157,23 @@ def enumerate_tables(
     """One result: in epsilon for Laplace noise, in delta at the claimed epsilon for Gaussian."""
     pure = mechanism.law == "laplace"
     size = max(charged(mechanism, relation), Fraction(1, 10**6))
-    promised = mechanism.promise(relation)
     claimed = float(size)
+    noises = [each.noise for each in mechanism.measured]
     if not pure:
-        least = min(each.noise for each in mechanism.measured)
-        claimed = guarantee_of(DiscreteGaussian(size, least, relation), DELTA).epsilon
-    worst, largest = NOTHING, Fraction(0)
-    found = moves(mechanism, shape, relation)
-    for moved in found:
-        largest = max(largest, enumerated_size(mechanism, moved))
-        noises = [each.noise for each in mechanism.measured]
-        log_p, log_q = outcomes(noises, mechanism.law, moved)
-        worst = worst.or_larger(distance(log_p, log_q, claimed))
-    held = worst.epsilon <= claimed * (1 + _TOLERANCE) if pure else worst.delta <= DELTA
-    close = "no output's log-probability moves by more than epsilon" if pure else (
-        f"outputs are (epsilon, delta)-close at epsilon={claimed:.4g}"
-    )  # fmt: skip
-    return AuditResult(
-        "enumeration",
-        f"{mechanism.title}, {what}: between neighbours {close}.",
-        mechanism.name,
-        str(relation),
-        promised.citation,
-        claimed if pure else DELTA,
-        worst.epsilon if pure else worst.delta,
-        held and largest <= size,
+        claimed = guarantee_of(DiscreteGaussian(size, min(noises), relation), DELTA).epsilon
+    claim, found = Claim(pure, claimed), moves(mechanism, shape, relation)
+    largest = max(enumerated_size(mechanism, moved) for moved in found)
+    worst = farthest(of_moves(noises, mechanism.law, found), claimed)
+    return enumeration(
+        f"{mechanism.title}, {what}: between neighbours {claim.text}.",
+        mechanism,
+        relation,
+        claim.claimed,
+        claim.measured(worst),
         f"over {len(found)} moves of a person; the largest costs {float(largest):.6g}, charged "
         f"is {float(size):.6g}",
+        also=largest <= size,
     )
-
-
-def _joined(parts: list[Floats]) -> Floats:
-    return reduce(lambda a, b: (a[:, None] + b[None]).ravel(), parts)
 
 
 def tables_faithful(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:

@@ -11,18 +11,17 @@ from fractions import Fraction
 from itertools import product
 
 import numpy as np
+from numpy.typing import NDArray
 
+from winnow.audit.driver import enumeration, farthest, of_moves
 from winnow.audit.fidelity import chi_square_p_value, fidelity_result
-from winnow.audit.numerics import NOTHING, distance
-from winnow.audit.result import AuditResult
+from winnow.audit.result import AuditResult, as_twin
 from winnow.core.relation import Relation
 from winnow.core.run import single_run
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
 from winnow.core.utility import declared
 from winnow.read.people import PersonBound
-from winnow.release.rounds.audit.rounds import as_twin
-from winnow.release.tables.audit import outcomes
 from winnow.select.mechanisms.cut_away import MeasureCut, WithCut
 from winnow.select.mechanisms.noisy_counts import NoisyCounts
 
@@ -32,7 +31,6 @@ Statistic = Callable[[MeasureCut, list[int], Relation], Numbers]
 
 _OTHERS = [1, 2, 2, 30]
 """The rows of people who are on both sides."""
-_TOLERANCE = 1e-9
 _DRAWN = 2_000
 
 
@@ -84,22 +82,21 @@ def enumerate_cut(
         for have in owned
     }
     moves = {tuple((found[a] - found[b]).tolist()) for a, b in product(before, owned)}
-    worst, claimed = NOTHING, float(mechanism.epsilon)
-    for move in moves - {(0, 0, 0)}:
-        log_p, log_q = outcomes(scales, "laplace", [np.array([by]) for by in move])
-        worst = worst.or_larger(distance(log_p, log_q, claimed))
-    return AuditResult(
-        "enumeration",
+    claimed = float(mechanism.epsilon)
+    return enumeration(
         f"{mechanism.title}, at most {mechanism.bound.most} of a person: between neighbours no "
         "output's log-probability moves by more than epsilon.",
-        mechanism.name,
-        str(relation),
-        mechanism.promise(relation).citation,
+        mechanism,
+        relation,
         claimed,
-        worst.epsilon,
-        worst.epsilon <= claimed * (1 + _TOLERANCE),
+        farthest(of_moves(scales, "laplace", _numbers(moves)), claimed).epsilon,
         f"over {len(moves)} moves of a person with up to {owned[-1]} rows",
     )
+
+
+def _numbers(moves: set[tuple[int, ...]]) -> list[list[NDArray[np.int64]]]:
+    """The moves that are any, a number at a time."""
+    return [[np.array([by]) for by in move] for move in moves if any(move)]
 
 
 def both(share: Fraction = Fraction(1, 4)) -> WithCut:
@@ -123,20 +120,13 @@ def enumerate_both(mechanism: WithCut, relation: Relation, epsilon: float = 1.0)
     nobody = next(each for each in found if not any(each[:2]))
     before = found if relation is Relation.SUBSTITUTION else {nobody}
     moves = {tuple(a - b for a, b in zip(*pair, strict=True)) for pair in product(before, found)}
-    worst = NOTHING
-    for move in (each for each in moves if any(each)):
-        log_p, log_q = outcomes(scales, "laplace", [np.array([by]) for by in move])
-        worst = worst.or_larger(distance(log_p, log_q, epsilon))
-    return AuditResult(
-        "enumeration",
+    return enumeration(
         "A release with an estimate of what was left out: between neighbours no output's "
         "log-probability moves by more than epsilon.",
-        mechanism.name,
-        str(relation),
-        mechanism.promise(relation).citation,
+        mechanism,
+        relation,
         epsilon,
-        worst.epsilon,
-        worst.epsilon <= epsilon * (1 + _TOLERANCE),
+        farthest(of_moves(scales, "laplace", _numbers(moves)), epsilon).epsilon,
         f"over {len(moves)} moves of a person with up to {owned[-1]} rows",
     )
 

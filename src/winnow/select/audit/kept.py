@@ -29,6 +29,7 @@ from winnow.select.audit.counts import BrokenTiesByPosition
 from winnow.select.crossing.private_labels import UnknownDomain
 from winnow.select.mechanisms.large_margin import LargeMargin
 from winnow.select.mechanisms.lipschitz import LipschitzMechanism
+from winnow.select.mechanisms.truncated_laplace import TruncatedLaplace
 from winnow.select.mechanisms.unknown_domain import StabilityThreshold
 
 Floats = NDArray[np.float64]
@@ -117,7 +118,7 @@ class KeptInEngine:
         found, noisy = ListedCounts(counts[there]).drawn(
             lambda classes: mechanism._draw_classes(classes, utility, tape)
         )
-        if isinstance(mechanism, StabilityThreshold):
+        if isinstance(mechanism, StabilityThreshold | TruncatedLaplace):
             threshold = mechanism.threshold(utility)
             noisy = noisy and [min(n - threshold, last) for n in noisy]
         return there[found].tolist() if found else [], noisy

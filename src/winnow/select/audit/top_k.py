@@ -297,6 +297,19 @@ class StabilityModel(OfLabels):
         return np.hstack([1 - tail[:, :1], tail[:, :-2] - tail[:, 1:-1], tail[:, -2:-1]])
 
 
+class BoundedNoiseModel(StabilityModel):
+    """The k largest of counts + noise that is no larger than K, those above K = threshold - 1."""
+
+    def _masses(self, counts: Scores, steps: int) -> Floats:
+        """Pr[noisy count up to K], one above it, ...; counts of 0 never get there."""
+        edge = self.threshold - 1
+        beyond = upper_tail(self.scale, np.array([edge + 1]))[0]
+        from_threshold = np.arange(steps + 1) + self.threshold
+        tail = upper_tail(self.scale, np.maximum(from_threshold - counts[:, None], -edge))
+        tail = np.clip((tail - beyond) / (1 - 2 * beyond), 0.0, 1.0)
+        return np.hstack([1 - tail[:, :1], tail[:, :-2] - tail[:, 1:-1], tail[:, -2:-1]])
+
+
 @dataclass(frozen=True)
 class OneshotScale:
     """The scale of the approximate oneshot mechanism, which depends on d."""

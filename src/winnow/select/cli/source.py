@@ -42,6 +42,7 @@ def about_log(
         candidates=None if public is None else len(public),
         max_items=1 if person is None else most,
         private=public is None,
+        weighed=public is None and person is not None,
         bound=bound,
     )
 

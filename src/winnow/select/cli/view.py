@@ -67,6 +67,26 @@ def show_top(
     show.print(table)
 
 
+def show_labels(released: Top, *, ordered: bool, needed: float | None) -> None:
+    """The labels, then what one needed to be found, and the receipt."""
+    show = console()
+    items = [str(item) for item in released.value]
+    if items:
+        show.print(grid([("item", "left")], ([item] for item in items)))
+    found = "1 label" if len(items) == 1 else f"{len(items):,} labels"
+    way = "the largest noisy weight first" if ordered else "in the order of their texts"
+    show.print(f"{found}, {way}", style="dim")
+    if needed is not None:
+        show.print(
+            f"of {needed:,.0f} people with one label each it is found as often as not; of people "
+            "with several it takes more",
+            style="dim",
+        )
+    table = pairs()
+    add_receipt(table, released)
+    show.print(table)
+
+
 def save_top(path: Path, released: Top, *, with_counts: bool) -> None:
     """Save the items, and their counts; the guarantee and the receipt lie beside or inside."""
     from winnow.core.saving import save_columns, with_counted, write_whole
@@ -85,16 +105,14 @@ def draw(
     released: Top, *, title: str, method: str, ordered: bool, margin: int | None, ending: str
 ) -> bytes:
     """Bars of the noisy counts: by rank for a list, by noisy count for a set."""
-    from winnow.show.plots.bars import draw_top
+    from winnow.show.plots.bars import below_title, draw_top
 
     items, counts = released_items(released, with_counts=True)
     bars = list(zip(map(visible, items), counts or [], strict=True))
     if not ordered:
         bars.sort(key=lambda bar: -bar[1])
-    subtitle = f"{method}: {released.guarantee}"
-    if released.receipt.randomness != "os":
-        subtitle += " (seeded: not private)"
-    return draw_top(bars, title=visible(title), subtitle=subtitle, margin=margin, ending=ending)
+    below = visible(below_title(method, released))
+    return draw_top(bars, title=visible(title), subtitle=below, margin=margin, ending=ending)
 
 
 _PlanColumn = tuple[str, Callable[[TopKRow], str], str]

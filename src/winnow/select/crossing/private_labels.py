@@ -28,6 +28,9 @@ from winnow.read.kept import KeptCounts
 from winnow.read.people import People, PersonBound
 from winnow.read.scores import Scores, SealedScores
 
+EVERY = 1 << 62
+"""The k of a list of all labels that pass: nobody has so many."""
+
 
 def check_on_grid(scores: SealedScores) -> None:
     """Refuse scores that do not fit the public grid, before anything is charged."""
@@ -117,6 +120,10 @@ class UnknownDomain(ABC):
     def check(self, counts: SealedCounts) -> None:
         """Refuse what cannot be released, before anything is charged."""
         self.check_scales(counts.utility)
+
+    def ready(self, counts: SealedCounts) -> SealedCounts:
+        """The counts with what the draw needs of their source, which is read before a charge."""
+        return counts
 
     def guarantee(self, promised: Promise) -> Guarantee:
         """What the release states about itself."""

@@ -6,16 +6,14 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from itertools import groupby
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.borders import Border
 from winnow.core.checks import Real, exact, probability
 from winnow.core.noise import discrete_gaussian_array
-from winnow.core.noisy_top.count_classes import CountClasses, Drawn, uniform_places
+from winnow.core.noisy_top.count_classes import CountClasses, Drawn
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
@@ -24,17 +22,8 @@ from winnow.privacy import Calibration, Event, Gaussian, Guarantee, Promise, cal
 from winnow.read.scores import SealedScores
 from winnow.select.crossing.private_labels import check_whole
 from winnow.select.crossing.selection import check_size
+from winnow.select.mechanisms.blocks import largest_in_blocks
 from winnow.select.mechanisms.noisy_counts import CountsWithNoise
-
-AT_ONCE = Border(
-    1 << 20,
-    "noise drawn at once",
-    decides="how many items of an engine have one count",
-    ways="their noise from one tape; from a tape for each block of them",
-    same="law",
-    because="tapes are independent, and each item has noise of its own",
-)
-"""Counts whose noise is drawn at once, where they stay in an engine."""
 
 
 @lru_cache(maxsize=256)
@@ -119,36 +108,6 @@ class GaussianCounts(CountsWithNoise):
         return discrete_gaussian_array(tape, size, Fraction(self.variance(utility)))
 
     def _largest(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
-        return gaussian_counts_of(classes, tape, self.variance(utility), self.k)
-
-
-def gaussian_counts_of(classes: CountClasses, tape: Tape, variance: int, k: int) -> Drawn:
-    """The k largest counts with discrete Gaussian noise, a noise for each candidate.
-
-    Ties of noisy counts are in random order, whatever the true counts are: all that reach the
-    k-th largest are kept, and those that are equal are shuffled.
-    """
-    best: list[tuple[int, int]] = []
-    block = int(AT_ONCE.at)
-    floor = -(1 << 63)  # the k-th largest noisy count so far
-    for place, (count, size) in enumerate(zip(classes.counts.tolist(), classes.sizes, strict=True)):
-        of_class = tape.child("class").child(f"place-{place}")
-        for first in range(0, size, block):
-            members = min(block, size - first)
-            noise = discrete_gaussian_array(
-                of_class.child(f"from-{first}"), members, Fraction(variance)
-            )
-            if members > k:
-                noise = noise[noise >= np.partition(noise, members - k)[members - k]]
-            best += [(count + z, count) for z in noise.tolist() if count + z >= floor]
-            if len(best) > k:
-                floor = sorted((noisy for noisy, _ in best), reverse=True)[k - 1]
-                best = [each for each in best if each[0] >= floor]
-    stream, found = tape.child("ties").stream(), []
-    by_noisy = sorted(best, key=lambda each: -each[0])
-    for _, equal in groupby(by_noisy, key=lambda each: each[0]):
-        left = list(equal)
-        while left:
-            found.append(left.pop(stream.below(len(left))))
-    places = uniform_places(classes, [count for _, count in found[:k]], tape)
-    return Drawn(places, [noisy for noisy, _ in found[:k]])
+        return largest_in_blocks(
+            classes, tape, lambda block, size: self._noise(block, size, utility), self.k
+        )

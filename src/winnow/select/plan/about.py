@@ -11,6 +11,9 @@ from winnow.read.scores import LABELS
 from winnow.select.about import AboutScores
 from winnow.select.plan.chances import MOST_CANDIDATES, GapProfile, Gaps
 
+FOUND_IN_LOG = "log"
+"""What is said of labels that are found in a log that is at hand."""
+
 
 @guarded
 def scores(
@@ -54,12 +57,14 @@ def counts(
     """Say what is public of counts before there are any, for ``wn.plan.top_k``.
 
     ``candidates`` is how many items are on the public list; ``labels="private"`` says that the
-    items are found in the data. ``max_items`` is the most items that one person is counted for.
+    items are found in the data, and ``labels="log"`` that the log itself will be there, too, as
+    ``wn.counts(log, item=, person=)`` has it. ``max_items`` is the most items that one person is
+    counted for.
     """
-    one_of(LABELS, labels=labels)
+    one_of((*LABELS, FOUND_IN_LOG), labels=labels)
     if candidates is not None:
         count(candidates=candidates)
-        if labels == "private":
+        if labels != "public":
             raise ParameterError("how many private labels there are is private; leave it out")
     if max_items is not None:
         count(max_items=max_items)
@@ -67,5 +72,6 @@ def counts(
         utility=declared(sensitivity, not isinstance(sensitivity, tuple), relation),
         candidates=None if candidates is None else int(candidates),
         max_items=None if max_items is None else int(max_items),
-        private=labels == "private",
+        private=labels != "public",
+        weighed=labels == FOUND_IN_LOG,
     )

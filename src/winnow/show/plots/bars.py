@@ -1,10 +1,12 @@
-"""A released solution of a linear program as bars."""
+"""Released numbers as bars: counts of items, and the variables of a linear program."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from textwrap import wrap
+from typing import Any
 
+from winnow.core.released import Released
 from winnow.errors import ParameterError
 from winnow.lp.solution import LpSolution
 from winnow.show.plots.figures import STYLES, as_file, new_figure, wrapped
@@ -12,6 +14,15 @@ from winnow.show.plots.figures import STYLES, as_file, new_figure, wrapped
 MOST_BARS = 200
 _LONGEST = 36
 """Letters of a label that fit beside the bars."""
+
+
+def below_title(method: str, released: Released[Any]) -> str:
+    """What a figure says of its numbers: method, guarantee, what was counted, and a seed."""
+    told = [f"{method}: {released.guarantee}"]
+    if released.receipt.counted:
+        told.append(f"counted: {released.receipt.counted}")
+    seeded = "" if released.receipt.randomness == "os" else " (seeded: not private)"
+    return "; ".join(told) + seeded
 
 
 def draw_top(

@@ -9,9 +9,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.audit.driver import enumerate_measured, of_neighbours
 from winnow.audit.fidelity import chi_square_p_value, fidelity_result
-from winnow.audit.measured import enumerate_measured, of_neighbours
-from winnow.audit.result import AuditResult
+from winnow.audit.result import AuditResult, as_twin
 from winnow.core.relation import Relation
 from winnow.core.run import single_run
 from winnow.core.sealed import Sealed
@@ -24,7 +24,6 @@ from winnow.release.graphical.audit.model import (
     MarginalModel,
     neighbours,
 )
-from winnow.release.rounds.audit.rounds import as_twin
 from winnow.release.rounds.crossing.tables import MeasuredTable
 from winnow.release.rounds.mechanism import MeasureMarginals
 

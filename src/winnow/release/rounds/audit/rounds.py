@@ -10,9 +10,9 @@ from itertools import combinations_with_replacement
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.audit.driver import enumerate_measured, of_neighbours
 from winnow.audit.fidelity import chi_square_p_value, fidelity_result
-from winnow.audit.measured import enumerate_measured, of_neighbours
-from winnow.audit.result import AuditResult
+from winnow.audit.result import AuditResult, as_twin
 from winnow.core.relation import Relation
 from winnow.core.run import single_run
 from winnow.core.schema import Schema
@@ -258,15 +258,3 @@ def broken_models() -> list[tuple[str, RoundsModel]]:
         ("the selection takes half the sensitivity", replace(honest, exponent=2 * honest.exponent)),
         ("the measurement has half the noise", replace(honest, noise=honest.noise / 2)),
     ]
-
-
-def as_twin(fault: str, audit: str, result: AuditResult) -> AuditResult:
-    """A failed audit of something broken is a success."""
-    return replace(
-        result,
-        kind="twin",
-        claim=f"{audit} catches that {fault}.",
-        mechanism=f"{result.mechanism}, broken on purpose",
-        passed=not result.passed,
-        detail=f"{'NOT CAUGHT' if result.passed else 'caught'}: {result.claim} {result.detail}",
-    )

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.audit.measured import enumerate_measured, of_neighbours
-from winnow.audit.result import AuditResult
+from winnow.audit.driver import enumerate_measured, of_neighbours
+from winnow.audit.result import AuditResult, as_twin
 from winnow.core.relation import Relation
-from winnow.release.rounds.audit.rounds import CELLS, RoundsModel, as_twin, pairs, queries
+from winnow.release.rounds.audit.rounds import CELLS, RoundsModel, pairs, queries
 from winnow.release.rounds.crossing.rounds import SelectAndMeasure
 
 Floats = NDArray[np.float64]

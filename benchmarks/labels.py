@@ -1,0 +1,92 @@
+"""How many labels that nobody listed are found in real logs, by method.
+
+Means of `--runs` seeded runs on the logs of `--data DIR` (steam, last.fm, bigrams, online retail,
+MSWeb), with bounds of 1 and 5 items where a method needs one.
+Run: python benchmarks/labels.py --data DIR [--quick]
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+
+import winnow as wn
+from _common import arguments, report, save
+
+BUDGETS = ((1.0, 1e-5), (1.0, 1e-6), (0.3, 1e-6))
+LOGS = {
+    "steam": ("steam/purchases.csv.gz", "user", "game", ","),
+    "last.fm": ("lastfm_hetrec/user_artists.tsv.gz", "userID", "artistID", "\t"),
+    "bigrams": ("reddit_ngrams/user_ngram.csv.gz", "user", "ngram", ","),
+    "MSWeb": ("msweb/user_item.csv.gz", "user", "item", ","),
+}
+
+
+def logs(folder: Path) -> dict[str, pd.DataFrame]:
+    """People and their items, each pair once."""
+    found = {}
+    for name, (file, person, item, between) in LOGS.items():
+        rows = pd.read_csv(folder / file, sep=between, usecols=[person, item], dtype=str)
+        found[name] = rows.set_axis(["person", "item"], axis=1)[["person", "item"]]
+        if rows.columns[0] != person:
+            found[name] = found[name].set_axis(["item", "person"], axis=1)[["person", "item"]]
+    columns = ["CustomerID", "StockCode"]
+    retail = pq.read_table(folder / "online_retail/online_retail.parquet", columns=columns)
+    frame = retail.to_pandas().set_axis(["person", "item"], axis=1)
+    found["online retail"] = frame[frame["person"] != 0].astype(str)
+    return {name: rows.dropna().drop_duplicates() for name, rows in found.items()}
+
+
+METHODS: dict[str, tuple[Any, int | None]] = {
+    "truncated-laplace, 1 item": (wn.TruncatedLaplace(), 1),
+    "truncated-laplace, 5 items": (wn.TruncatedLaplace(), 5),
+    "optimal-rule, 1 item": (wn.OptimalRule(), 1),
+    "weighted-gaussian, one round": (wn.WeightedGaussian(rounds=1), None),
+    "weighted-gaussian, two rounds": (wn.WeightedGaussian(rounds=2), None),
+    "auto, no bound": ("auto", None),
+}
+
+
+def measured(rows: pd.DataFrame, runs: int) -> list[dict[str, Any]]:
+    """The mean number of labels of each method and budget."""
+    counted = {
+        most: wn.counts(rows, item="item", person="person", max_items=most, salt="benchmark")
+        for most in (None, 1, 5)
+    }
+    found = []
+    for epsilon, delta in BUDGETS:
+        for name, (method, most) in METHODS.items():
+            asked = {"epsilon": epsilon, "delta": delta, "method": method}
+            sizes = [len(wn.labels(counted[most], **asked, seed=run).value) for run in range(runs)]
+            mean = sum(sizes) / runs
+            found.append({"epsilon": epsilon, "delta": delta, "method": name, "labels": mean})
+    return found
+
+
+def main() -> None:
+    """Measure every log, print, save."""
+    parser = arguments(__doc__ or "", "labels")
+    parser.add_argument("--quick", action="store_true", help="one run each")
+    parser.add_argument("--runs", type=int, default=5, help="runs of which the mean is taken")
+    parser.add_argument("--data", type=Path, required=True, help="a folder with the logs")
+    chosen = parser.parse_args()
+    runs, done = 1 if chosen.quick else chosen.runs, []
+    for name, rows in logs(chosen.data).items():
+        people, items = rows["person"].nunique(), rows["item"].nunique()
+        for row in measured(rows, runs):
+            done.append({"log": name, "people": people, "items": items, **row})
+    budgets = [f"({epsilon:g}, {delta:g})" for epsilon, delta in BUDGETS]
+    lines: dict[tuple[str, str], list[str]] = {}
+    for row in done:
+        lines.setdefault((row["log"], row["method"]), []).append(f"{row['labels']:.1f}")
+    report(
+        "labels found", ["log", "method", *budgets], [[*key, *row] for key, row in lines.items()]
+    )
+    save(chosen.out, {"quick": chosen.quick, "runs": runs, "rows": done})
+
+
+if __name__ == "__main__":
+    main()

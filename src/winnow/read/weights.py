@@ -1,0 +1,90 @@
+"""Items by the weights of their people, asked for where the log lies when a release needs them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.sealed import Sealed
+from winnow.read.engine import refusing
+from winnow.read.kept import MOST_COLLECTED, KeptCounts
+
+if TYPE_CHECKING:  # they need sqlglot
+    from winnow.read.engine import Engine
+
+
+@dataclass(frozen=True)
+class Summed:
+    """Items with the weights of their people, added up; private."""
+
+    items: Sequence[str]
+    """Sorted; empty where an engine keeps them."""
+    values: NDArray[np.int64] | KeptCounts
+
+
+class Weights(ABC):
+    """The people of a log and their items; private."""
+
+    @abstractmethod
+    def summed(self, most: int, without: Sequence[str] = ()) -> Summed:
+        """Someone who has d items, ``most`` of which stay, adds ``weight(d)`` to each of these.
+
+        ``weight(most)`` from ``most`` on. Items of ``without`` are nobody's.
+        """
+
+
+class WeightsOfSource(Weights):
+    """The people of a source that an engine reads."""
+
+    def __init__(
+        self, engine: Engine, item: str, person: str, key: str, keep: str, parts: int | None
+    ) -> None:
+        self._engine, self._item, self._person = engine, item, person
+        self._key, self._keep, self._parts = key, keep, parts
+
+    def summed(self, most: int, without: Sequence[str] = ()) -> Summed:
+        """Asked of the engine now: of rows that changed since they were counted, the new ones."""
+        from winnow.read.engines.weight_query import WeightQuery
+
+        left_out = tuple(without) or None
+        query = WeightQuery(self._item, self._person, None, self._key, left_out, most=most)
+        with refusing("the items of the source cannot be weighed"):
+            totals = None
+            if self._keep != "engine":
+                collected = int(MOST_COLLECTED.at) if self._keep == "auto" else None
+                totals = self._engine.count(query, self._parts, None, collected)
+            if totals is None:
+                return Summed((), self._engine.keep(query, self._parts, None))
+        items = sorted(totals)
+        return Summed(items, np.array([totals[item] for item in items], np.int64))
+
+
+class NoWeights(Weights):
+    """Nobody: for plans and prices, which see no data."""
+
+    def summed(self, most: int, without: Sequence[str] = ()) -> Summed:
+        """Nothing."""
+        return Summed((), np.zeros(0, np.int64))
+
+
+@dataclass(frozen=True)
+class WeighedItems:
+    """The people of a log and their items, to be weighed by whoever paid."""
+
+    people: Sealed[Weights] = field(repr=False)
+    first: Sealed[Summed] | None = field(default=None, repr=False)
+    """The weights of all items, where they have been read."""
+
+    def read(self, most: int) -> WeighedItems:
+        """With the weights of all items, read from the source now and sealed again."""
+        first = self.people.map(lambda people: people.summed(most), "weighed items")
+        return replace(self, first=first)
+
+    def made_up(self) -> WeighedItems:
+        """Nobody in the place of the people: for prices, which see no data."""
+        return WeighedItems(Sealed(NoWeights(), "weights"))

@@ -1,0 +1,375 @@
+"""Audits of labels that nobody listed: exact laws of neighbours, fidelity, and broken twins.
+
+Neighbours are people with sets of labels. What a release tells of a label is its noisy weight, in
+cells above the threshold, so that the law of all labels together is a product.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import combinations, pairwise, product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.audit.fidelity import chi_square_p_value, fidelity_result
+from winnow.audit.numerics import gaussian_upper_tail
+from winnow.audit.result import AuditResult, as_twin
+from winnow.core.plan import plan_of
+from winnow.core.relation import Relation
+from winnow.core.run import single_run
+from winnow.core.spread import weight
+from winnow.core.tape import Tape
+from winnow.core.utility import Utility
+from winnow.privacy import Truncated
+from winnow.select.audit.listed_people import (
+    BrokenWholeWeight,
+    Group,
+    ListedPeople,
+    Owned,
+    counts_of,
+)
+from winnow.select.crossing.private_labels import EVERY
+from winnow.select.mechanisms.optimal_rule import OptimalRule, chances
+from winnow.select.mechanisms.truncated_laplace import TruncatedLaplace
+from winnow.select.mechanisms.weighted_gaussian import WeightedGaussian, least_passing
+
+Floats = NDArray[np.float64]
+
+_LABELS = "abc"
+SETS: tuple[Owned, ...] = tuple(
+    labels for size in (1, 2, 3) for labels in combinations(_LABELS, size)
+)
+_CELLS = 6
+"""Of noisy weights from the threshold on, each half a deviation wide; the last has no end."""
+_TOLERANCE = 1e-9
+_DRAWN = 600
+
+
+def law(mechanism: WeightedGaussian, people: ListedPeople, relation: Relation) -> Floats:
+    """The chance of every output: in one round cells of each label, in two sets of labels."""
+    if mechanism.rounds == 1:
+        return _product(_cells(mechanism, people, relation, 0, _CELLS))
+    found = np.zeros((8, 8))
+    first = _cells(mechanism, people, relation, 0, 1)
+    for place, released in enumerate(product((0, 1), repeat=3)):
+        chance = math.prod(float(first[i, passed]) for i, passed in enumerate(released))
+        gone = [label for label, passed in zip(_LABELS, released, strict=True) if passed]
+        found[place] = chance * _product(_cells(mechanism, people, relation, 1, 1, gone))
+    return found.ravel()
+
+
+def _cells(
+    mechanism: WeightedGaussian,
+    people: ListedPeople,
+    relation: Relation,
+    number: int,
+    cells: int,
+    gone: Sequence[str] = (),
+) -> Floats:
+    """Of each label the chance that it stays, and those of its cells."""
+    summed = people.summed(mechanism.max_items or 1, gone)
+    values = np.asarray(summed.values)
+    held = dict(zip(summed.items, values.tolist(), strict=True))
+    variance = mechanism.variance(relation, number)
+    edges = mechanism.threshold(relation, number) + (math.isqrt(variance) // 2) * np.arange(cells)
+    found = np.zeros((3, cells + 1))
+    for place, label in enumerate(_LABELS):
+        tails = np.zeros(cells)
+        if label in held:
+            tails = gaussian_upper_tail(float(variance), edges - held[label])
+        found[place] = -np.diff(np.concatenate([[1.0], tails, [0.0]]))
+    return found
+
+
+def _product(cells: Floats) -> Floats:
+    return np.asarray(np.einsum("i,j,k->ijk", *cells).ravel(), np.float64)
+
+
+def stick(p: Floats, q: Floats, epsilon: float) -> float:
+    """The hockey-stick divergence of two laws, the larger of both directions."""
+    there, back = p - math.exp(epsilon) * q, q - math.exp(epsilon) * p
+    return float(max(np.maximum(there, 0).sum(), np.maximum(back, 0).sum()))
+
+
+def pairs(relation: Relation) -> Iterator[tuple[Group, Group]]:
+    """Groups of up to two others, and one person more, or another one."""
+    others = [(), *((one,) for one in SETS), *combinations(SETS, 2)]
+    for group in others:
+        for new in SETS:
+            if relation is Relation.ADD_REMOVE:
+                yield group, (*group, new)
+                continue
+            for old in SETS:
+                if old < new:
+                    yield (*group, old), (*group, new)
+
+
+def enumerate_weighted(
+    mechanism: WeightedGaussian, relation: Relation, kind: type[ListedPeople] = ListedPeople
+) -> AuditResult:
+    """One result: the largest hockey-stick divergence of neighbours at epsilon."""
+    worst, number, known = 0.0, 0, dict[Group, Floats]()
+    epsilon, delta = float(mechanism.epsilon), float(mechanism.delta)
+
+    def of(group: Group) -> Floats:
+        if group not in known:
+            known[group] = law(mechanism, kind(group), relation)
+        return known[group]
+
+    for one, other in pairs(relation):
+        worst, number = max(worst, stick(of(one), of(other), epsilon)), number + 1
+    return AuditResult(
+        "enumeration",
+        f"Weighted labels: at epsilon={epsilon:g} neighbours differ by no more than delta.",
+        mechanism.name,
+        str(relation),
+        mechanism.promise(relation).citation,
+        delta,
+        worst,
+        worst <= delta * (1 + _TOLERANCE),
+        f"over {number} pairs of groups of up to three people",
+    )
+
+
+def enumerate_threshold(mechanism: WeightedGaussian, relation: Relation) -> AuditResult:
+    """How often a label leaves which one person alone has, however many of these there are."""
+    worst, event = 0.0, mechanism.promise(relation).event
+    assert isinstance(event, Truncated)
+    most = mechanism.max_items or 1
+    for labels in range(1, most + 1):
+        each, lost = weight(labels if mechanism.spread else most), 0.0
+        for number in range(mechanism.rounds):
+            lacking = np.array([mechanism.threshold(relation, number) - each])
+            tail = gaussian_upper_tail(float(mechanism.variance(relation, number)), lacking)
+            lost += labels * float(tail[0])
+        worst = max(worst, lost)
+    return AuditResult(
+        "enumeration",
+        "Weighted labels: what one person alone has is found no more often than is charged.",
+        mechanism.name,
+        str(relation),
+        mechanism.promise(relation).citation,
+        float(event.delta),
+        worst,
+        worst <= float(event.delta),
+        f"by sums over the discrete Gaussian law, for 1 to {most} labels",
+    )
+
+
+def enumerate_rule(rule: OptimalRule, relation: Relation) -> AuditResult:
+    """Any number of people and one more; under substitution one less of another label, too."""
+    found, bits = rule.rule(relation)
+    p = np.array([Fraction(chance, 1 << bits) for chance in found], np.float64)
+    steps = [np.array([[1 - a, a], [1 - b, b]]) for a, b in pairwise(p.tolist())]
+    epsilon, delta, worst = float(rule.epsilon), float(rule.delta), 0.0
+    for step in steps:
+        if relation is Relation.ADD_REMOVE:
+            worst = max(worst, stick(step[0], step[1], epsilon))
+            continue
+        for other in steps:
+            laws = [np.outer(step[i], other[1 - i]).ravel() for i in (0, 1)]
+            worst = max(worst, stick(laws[0], laws[1], epsilon))
+    return AuditResult(
+        "enumeration",
+        f"The optimal rule: at epsilon={epsilon:g} neighbours differ by no more than delta.",
+        rule.name,
+        str(relation),
+        rule.promise(relation).citation,
+        delta,
+        worst,
+        worst <= delta * (1 + 1e-6),  # sums of floats near 1 are off by 1e-16
+        f"over {len(steps)} numbers of people",
+    )
+
+
+def weighted(rounds: int = 1) -> WeightedGaussian:
+    """What is enumerated: so large a delta that three labels are often released."""
+    return WeightedGaussian(1.5, 0.2, EVERY, 3, spread=True, rounds=rounds)
+
+
+def rule() -> OptimalRule:
+    """A rule of few steps."""
+    return OptimalRule(1.0, 1e-3, EVERY)
+
+
+def labels_enumerated(*, quick: bool = False) -> Iterator[AuditResult]:
+    """Neighbours, thresholds, and the rule."""
+    for relation in Relation:
+        for rounds in (1, 2):
+            yield enumerate_weighted(weighted(rounds), relation)
+        yield enumerate_sensitivity(weighted(), relation)
+        for most in (1, 3, 100):
+            for spread in (True, False):
+                made = WeightedGaussian(1.0, 1e-6, EVERY, most, spread=spread)
+                yield enumerate_threshold(made, relation)
+        yield enumerate_threshold(
+            WeightedGaussian(1.0, 1e-6, EVERY, 20, spread=True, rounds=2), relation
+        )
+        yield enumerate_rule(rule(), relation)
+        if not quick:
+            yield enumerate_rule(OptimalRule(0.3, 1e-6, EVERY), relation)
+
+
+_DRAWN_FROM: Group = (("a",), ("a", "b"), ("a", "b", "c"), ("b",), ("a", "c"), ("a",), ("a", "b"))
+
+
+def sets_of(mechanism: WeightedGaussian, seed: int, draws: int) -> NDArray[np.int64]:
+    """How often each set of labels was released by the mechanism itself."""
+    relation, root = Relation.ADD_REMOVE, Tape.seeded(seed)
+    plan, found = plan_of(mechanism, relation), np.zeros(9, np.int64)
+    counts = mechanism.ready(counts_of(_DRAWN_FROM, relation))
+    for draw in range(draws):
+        key, _ = single_run(mechanism, relation, root.child(f"draw-{draw}"))
+        released = plan.draw(counts, key)
+        found[sum(1 << _LABELS.index(label) for label in released)] += 1
+    return found
+
+
+def fidelity_of_weighted(
+    mechanism: WeightedGaussian, seed: int, drawn: WeightedGaussian | None = None
+) -> AuditResult:
+    """Sets of released labels against their exact law; ``drawn`` is what draws."""
+    exact = _of_sets(mechanism)
+    found = sets_of(drawn or mechanism, seed, _DRAWN)
+    return fidelity_result(
+        "Weighted labels: sets of labels are released with their exact chances.",
+        mechanism.name,
+        mechanism.promise(Relation.ADD_REMOVE).citation,
+        chi_square_p_value(found, exact),
+        f"{_DRAWN} draws",
+    )
+
+
+def _of_sets(mechanism: WeightedGaussian) -> Floats:
+    """The chance of each set, whichever round finds what."""
+    people, relation = ListedPeople(_DRAWN_FROM), Relation.ADD_REMOVE
+    found = np.zeros(8)
+    if mechanism.rounds == 2:
+        by_rounds = law(mechanism, people, relation).reshape(8, 8)
+        for first, second in product(range(8), repeat=2):
+            found[_reversed(first) | _reversed(second)] += by_rounds[first, second]
+        return found
+    cells = _cells(mechanism, people, relation, 0, 1)
+    for place, released in enumerate(product((0, 1), repeat=3)):
+        found[_reversed(place)] += math.prod(cells[i, passed] for i, passed in enumerate(released))
+    return found
+
+
+def _reversed(place: int) -> int:
+    """The set of a place in a product, as bits from the first label on."""
+    return sum(1 << i for i in range(3) if place >> (2 - i) & 1)
+
+
+def fidelity_of_rule(seed: int, factor: float = 1.0) -> AuditResult:
+    """How often labels of some people are released, against the rule; of ``factor`` epsilon."""
+    rule, relation = OptimalRule(1.0, 0.01, EVERY), Relation.ADD_REMOVE
+    stated = OptimalRule(factor, 0.01, EVERY)
+    utility, root = Utility.declare(1, monotone=True), Tape.seeded(seed)
+    found, bits = stated.rule(relation)
+    p_values = []
+    for people in (1, 2, 3, 5, 8):
+        chance = found[min(people, len(found) - 1)] / (1 << bits)
+        counts = np.full(20_000, people, np.int64)
+        released = len(rule._draw(counts, utility, root.child(f"{people}"))[0])
+        observed = np.array([len(counts) - released, released, 0])
+        p_values.append(chi_square_p_value(observed, np.array([1 - chance, chance])))
+    return fidelity_result(
+        "The optimal rule: labels are released with their exact chances.",
+        rule.name,
+        rule.promise(relation).citation,
+        min(1.0, 5 * min(p_values)),
+        "20,000 labels of each of 5 numbers of people",
+    )
+
+
+def labels_faithful(*, seed: int) -> Iterator[AuditResult]:
+    """What is drawn has the law that was enumerated."""
+    for rounds in (1, 2):
+        yield fidelity_of_weighted(weighted(rounds), seed)
+    yield fidelity_of_rule(seed)
+
+
+class BrokenOneLabel(WeightedGaussian):
+    """BROKEN: the threshold is that of a person who has one label."""
+
+    def threshold(self, relation: Relation, number: int = 0) -> int:
+        """For one new label."""
+        lost = float(self.delta) / (2 * self.rounds)
+        return least_passing(self.variance(relation, number), lost, 1, spread=True)
+
+
+class BrokenEarlyEdge(TruncatedLaplace):
+    """BROKEN: noise ends, and labels leave, one count too early."""
+
+    def edge(self, utility: Utility) -> int:
+        """Off by one."""
+        return super().edge(utility) - 1
+
+
+class BrokenAdded(WeightedGaussian):
+    """BROKEN: a person who is replaced is taken to move the weights as one who is added."""
+
+    def variance(self, relation: Relation, number: int = 0) -> int:
+        """Without the factor for two people."""
+        return super().variance(Relation.ADD_REMOVE, number)
+
+
+class BrokenQuietWeights(WeightedGaussian):
+    """BROKEN: the noise has half its variance."""
+
+    def variance(self, relation: Relation, number: int = 0) -> int:
+        """A half."""
+        return super().variance(relation, number) // 2
+
+
+class BrokenGrowth(OptimalRule):
+    """BROKEN: chances grow by the square of what is allowed."""
+
+    def rule(self, relation: Relation) -> tuple[tuple[int, ...], int]:
+        """For twice epsilon."""
+        return chances(2 * Fraction(self.epsilon), Fraction(self.delta))
+
+
+def labels_twins() -> Iterator[AuditResult]:
+    """Weights that are not spread, too little noise, a low threshold, and too quick a rule."""
+    added, made = Relation.ADD_REMOVE, weighted()
+    whole = enumerate_weighted(made, added, BrokenWholeWeight)
+    yield as_twin("everybody adds a whole weight to each label", "Enumeration", whole)
+    low = BrokenOneLabel(1.0, 1e-6, EVERY, 100, spread=True)
+    yield as_twin("the threshold is for one label", "Enumeration", enumerate_threshold(low, added))
+    replaced = BrokenAdded(1.0, 1e-6, EVERY, 3, spread=True)
+    result = enumerate_sensitivity(replaced, Relation.SUBSTITUTION)
+    yield as_twin("a replaced person is taken for an added one", "Enumeration", result)
+    half = BrokenQuietWeights(made.epsilon, made.delta, EVERY, 3, spread=True)
+    yield as_twin("noise is too small", "Fidelity", fidelity_of_weighted(made, 1, half))
+    growth = BrokenGrowth(1.0, 1e-3, EVERY)
+    yield as_twin("the rule grows too quickly", "Enumeration", enumerate_rule(growth, added))
+    yield as_twin("the rule is another one", "Fidelity", fidelity_of_rule(1, 1.3))
+
+
+def enumerate_sensitivity(mechanism: WeightedGaussian, relation: Relation) -> AuditResult:
+    """The squared distance of the weights of neighbours over the variance, against the charge."""
+    worst, claimed = 0.0, float(mechanism.calibrated(relation).parameter)
+    for one, other in pairs(relation):
+        sums = [
+            dict(zip(each.items, np.asarray(each.values).tolist(), strict=True))
+            for each in (
+                ListedPeople(group).summed(mechanism.max_items or 1) for group in (one, other)
+            )
+        ]
+        moved = sum((sums[0].get(x, 0) - sums[1].get(x, 0)) ** 2 for x in _LABELS)
+        worst = max(worst, moved / mechanism.variance(relation))
+    return AuditResult(
+        "enumeration",
+        "Weighted labels: the squared distance over the variance stays within what was charged.",
+        mechanism.name,
+        str(relation),
+        mechanism.promise(relation).citation,
+        claimed,
+        worst,
+        worst <= claimed * (1 + _TOLERANCE),
+        "over pairs of groups of up to three people",
+    )

@@ -1,0 +1,155 @@
+"""``winnow labels`` and ``winnow plan labels``: the items of a log that nobody listed."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Annotated, Any
+
+import typer
+
+from winnow.cli.derived import Typed
+from winnow.cli.options import (
+    PLAIN_TEXT,
+    JsonOption,
+    OutOption,
+    SeedOption,
+    TextOptions,
+    check_unit_said,
+    option,
+    relation_of_people,
+)
+from winnow.cli.recording import UNRECORDED, Record
+from winnow.cli.reporting import reported, saved_then_shown
+from winnow.core.checks import count as whole
+from winnow.core.relation import Relation
+from winnow.errors import ParameterError
+from winnow.select.request import FindLabels
+
+_COLUMNS = "Columns and people"
+_OUTPUT = "Output"
+
+EXAMPLES = """\
+Examples:
+
+winnow labels searches.parquet --item query --person user --epsilon 1 --delta 1e-6
+
+winnow labels 'logs/*.csv' --item page --person visitor --epsilon 1 --delta 1e-6 \
+--method weighted-gaussian --rounds 2 --out pages.txt
+"""
+PLAN_EXAMPLES = """\
+Examples:
+
+winnow plan labels --epsilon 1 --delta 1e-6
+
+winnow plan labels --max-items 1 --epsilon 1 --delta 1e-6
+"""
+
+
+@reported()
+def labels(
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="An event log: CSV, TSV or Parquet, or a pattern such as 'logs/*.parquet'.",
+        ),
+    ],
+    item: Annotated[str, option("--item", "COLUMN", "The column of items.", _COLUMNS)],
+    asked: Typed[FindLabels],
+    seed: SeedOption = None,
+    text: TextOptions = PLAIN_TEXT,
+    person: Annotated[
+        str | None,
+        option("--person", "COLUMN", "The column that says whose event it is.", _COLUMNS),
+    ] = None,
+    one_row: Annotated[
+        bool,
+        typer.Option(
+            "--one-row-per-person",
+            help="Nobody has two rows: one row is what is protected.",
+            rich_help_panel=_COLUMNS,
+        ),
+    ] = False,
+    max_items: Annotated[
+        int | None,
+        option("--max-items", "L", "Count each person for at most L items.", _COLUMNS),
+    ] = None,
+    relation: Annotated[Relation | None, relation_of_people(_COLUMNS, Relation.ADD_REMOVE)] = None,
+    memory: Annotated[
+        str | None,
+        option(
+            "--memory", "SIZE", "How much memory to use, e.g. 2GB. Nothing goes to disk.", _OUTPUT
+        ),
+    ] = None,
+    json: JsonOption = False,
+    out: OutOption = None,
+    record: Record = UNRECORDED,
+) -> None:
+    """Release the items that there are in a log, where nobody listed them.
+
+    FILE has one row for each event, and a person may stand in it many times.
+    """
+    from winnow.cli.files import are_large, check_targets, named_by
+    from winnow.cli.printing import counting
+    from winnow.cli.recording import warn_of_other_labels
+    from winnow.select.cli.source import about_log, counts_of_log
+    from winnow.select.cli.view import save_top, show_labels
+
+    relation, budget = record.account(relation, Relation.ADD_REMOVE)
+    check_unit_said(person, one_row, "--person")
+    if person is None and max_items is not None:
+        raise ParameterError(
+            "--max-items needs --person: without it every row is a person of its own, with one item"
+        )
+    if max_items is not None:
+        whole(max_items=max_items)
+    request = asked(budget=budget, seed=seed)
+    read = named_by(file)
+    check_targets(read, out, None)
+    about = about_log(item, person, max_items, relation, None)
+    plan = request.plan(about)  # what cannot be met is refused before anything is read
+    warn_of_other_labels(budget, read)
+    with counting(f"counting {file}") if are_large(read) else nullcontext() as progress:
+        counted: dict[str, Any] = {"progress": progress, **text.said()}
+        if memory is not None:
+            counted["memory"] = memory
+        counts = counts_of_log(file, item, person, max_items, about, seed, **counted)
+        released = plan.run(counts, budget=budget, seed=seed)
+
+    def show() -> None:
+        ordered = plan.method.word() != "optimal-rule"
+        show_labels(released, ordered=ordered, needed=plan.error)
+
+    with saved_then_shown(released, json, show):
+        if out is not None:
+            save_top(out, released, with_counts=False)
+
+
+@reported()
+def plan(
+    asked: Typed[FindLabels],
+    max_items: Annotated[
+        int | None,
+        option("--max-items", "L", "Each person is counted for at most L items.", _COLUMNS),
+    ] = None,
+    relation: Annotated[
+        Relation, relation_of_people(_COLUMNS, Relation.ADD_REMOVE)
+    ] = Relation.ADD_REMOVE,
+    json: JsonOption = False,
+    out: OutOption = None,
+) -> None:
+    """Say how many people an item needs to be found; no data are read and nothing is spent."""
+    from winnow.cli.printing import console, show_json
+    from winnow.core.saving import check_target, save
+    from winnow.select.plan.about import FOUND_IN_LOG, counts
+
+    if out is not None:
+        check_target(out)
+    planned = asked().plan(counts(labels=FOUND_IN_LOG, max_items=max_items, relation=relation))
+    document = planned.to_dict()
+    if json:
+        show_json(document)
+    else:
+        console().print(str(planned), markup=False, highlight=False)
+    if out is not None:
+        save(out, document, document["compared"])

@@ -1,0 +1,110 @@
+"""Which way to find the k most common private labels: by how many of them, in generated logs.
+
+For every way the chance of a label to be released is a formula of its count or weight and of a
+level: that of the last place of the list, or the threshold of the way where that is higher. The
+level is the one at which k labels are expected above it. No private number takes part.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from winnow.core.checks import exact
+from winnow.privacy import zcdp_rho
+from winnow.select.about import AboutScores
+from winnow.select.generated_logs import Log, generated_logs
+from winnow.select.label_choice import WeightNoise, laplace_above
+from winnow.select.mechanisms.truncated_laplace import least_edge
+from winnow.select.methods import Sizes
+
+Floats = NDArray[np.float64]
+Chances = Callable[[Log], Callable[[float], Floats]]
+"""Of a log: the chance of each label to be released where the list ends at a level."""
+
+_STEPS = 30
+
+
+def recall(log: Log, chance: Callable[[float], Floats], k: int) -> float:
+    """The share of the k most common labels that is expected in a list of k."""
+    low, high = -1.0, float(log.people) * 2
+    if float(chance(low) @ log.sizes) <= k:
+        high = low
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if float(chance(middle) @ log.sizes) > k else (low, middle)
+    first = np.clip(k - (np.cumsum(log.sizes) - log.sizes), 0.0, log.sizes)
+    return float(chance(high) @ first) / k
+
+
+def by_weights(about: AboutScores, sizes: Sizes, most: int, peel: float) -> Chances:
+    """Weighted Gaussian noise, then peeling with a share of the privacy loss, if there is one."""
+    lost = float(exact("delta", sizes.delta)) / 2
+    made = WeightNoise.sized(about, sizes, most, 1 - peel, lost, about.weighed)
+    if not peel:
+        return lambda log: _of_weights(made, log)
+    rho = peel * float(zcdp_rho(sizes.epsilon, exact("delta", sizes.delta) / 2))
+    per_round = math.sqrt(8 * rho / sizes.k) / float(about.utility.width)
+
+    def chance(log: Log) -> Callable[[float], Floats]:
+        found, counts = made.passing(log), log.counts(about.max_items)
+        return lambda level: np.asarray(found * expit(per_round * (counts - level)), np.float64)
+
+    return chance
+
+
+def _of_weights(made: WeightNoise, log: Log) -> Callable[[float], Floats]:
+    weights = made.weights(log)
+    return lambda level: made.above(weights, level)
+
+
+def by_laplace(about: AboutScores, sizes: Sizes, most: int, *, truncated: bool) -> Chances:
+    """Laplace noise on every count, and a threshold."""
+    moved, delta = about.relation.people * most, float(exact("delta", sizes.delta))
+    scale = moved / float(sizes.epsilon)
+    threshold = 1 + scale * math.log(most / (delta * (1 + math.exp(-1 / scale))))
+    if truncated:
+        threshold = 1 + least_edge(scale, delta / moved)
+
+    def chance(log: Log) -> Callable[[float], Floats]:
+        counts = log.counts(most)
+        return lambda level: laplace_above(counts - max(level, threshold), scale)
+
+    return chance
+
+
+def by_limited_domain(about: AboutScores, sizes: Sizes) -> Chances:
+    """Peeling of the largest counts, until the threshold item comes up."""
+    k, delta = sizes.k, float(exact("delta", sizes.delta))
+    epsilon, width = float(sizes.epsilon), float(about.utility.width)
+    rho = float(zcdp_rho(sizes.epsilon, exact("delta", sizes.delta) / 2))
+    per_round = (
+        epsilon / k if sizes.accountant == "pure" else max(epsilon / k, math.sqrt(8 * rho / k))
+    )
+    reach = 100 * k + 1000
+    moved = reach if about.max_items is None else about.relation.people * about.max_items
+    lead = width * (1 + math.log(min(reach, moved) * 2 * (k + 1) / delta) / per_round)
+
+    def chance(log: Log) -> Callable[[float], Floats]:
+        counts = log.counts(about.max_items)
+        rank = int(np.searchsorted(np.cumsum(log.sizes), reach + 1))
+        floor = float(counts[rank]) if rank < len(counts) else 0.0
+        threshold = floor + lead
+        return lambda level: np.asarray(
+            expit(per_round / width * (counts - max(level, threshold))), np.float64
+        )
+
+    return chance
+
+
+def recall_losses(ways: Mapping[str, Chances], k: int) -> dict[str, float]:
+    """By how much each way's recall lies below that of the best of a log, in the mean."""
+    found = np.array(
+        [[recall(log, way(log), k) for way in ways.values()] for log in generated_logs()]
+    )
+    losses = (found.max(axis=1, keepdims=True) - found).mean(axis=0)
+    return dict(zip(ways, losses.tolist(), strict=True))
