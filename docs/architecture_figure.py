@@ -18,7 +18,7 @@ BANDS = (
     ("core", "relation, utility, schema, workloads, laws, tape, noise, sealed, released", 0.01),
 )
 CAPABILITIES = (
-    "itemsets   learn   ask   lp",
+    "itemsets   learn   ask   lp   numbers",
     "release   (tables, matrices, rounds, graphical)",
     "inner_product",
     "select   (one, the top k, universes, sparse vector)",

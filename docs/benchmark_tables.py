@@ -718,7 +718,18 @@ def short_calls(document: Document) -> str:
     return table(head, lines, right=5)
 
 
+@measured("accounting")
+def accounting_year(document: Document) -> str:
+    """Twelve programmes of a year: what they were charged, are charged, and cannot go below."""
+    lines = [
+        [name, *(f"{row[part]:.2f}" for part in ("before", "now", "below"))]
+        for name, row in document["programmes"].items()
+    ]
+    return table(["a year of", "ε before", "ε now", "lower bound"], lines, right=3)
+
+
 TABLES = (
+    accounting_year,
     short_calls,
     universes,
     items_per_person,

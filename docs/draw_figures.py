@@ -12,6 +12,7 @@ from math import log
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from architecture_figure import architecture
 from benchmark_tables import read
@@ -54,6 +55,32 @@ def _finish(figure: Any, axes: Any, title: str, *, grid: str = "both") -> bytes:
     axes.grid(axis=grid, color="#dddddd", linewidth=0.8)
     axes.set_axisbelow(True)
     return as_file(figure, ".png")
+
+
+def quantiles_by_region() -> bytes:
+    """Quartiles of made-up incomes by region, with their intervals."""
+    rng = np.random.default_rng(0)
+    people = pd.DataFrame(
+        {"income": rng.lognormal(10, 0.5, 4000), "region": ["north", "south"] * 2000}
+    )
+    income = {"type": "number", "low": 0, "high": 200_000, "step": 0.01, "clip": True}
+    schema = {"income": income, "region": {"values": ["north", "south"]}}
+    sealed = wn.read_table(people, schema=schema)
+    quartiles = [0.25, 0.5, 0.75]
+    found = wn.quantiles(
+        sealed, "income", quartiles, by=["region"], level=0.95, epsilon=2, seed=1
+    ).value
+    figure, axes = new_figure(width=7, height=3.2)
+    for place, (region,) in enumerate(found.groups):
+        values, low, high = found.values[place], found.low[place], found.high[place]
+        heights = np.arange(3) + 0.2 * place
+        axes.errorbar(values, heights, xerr=[values - low, high - values], label=region, fmt="o",
+                      color=GREYS[place], capsize=4, linewidth=2)  # fmt: skip
+    axes.set_yticks(np.arange(3) + 0.1, [f"{100 * q:g} %" for q in quartiles])
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.set(xlabel="income")
+    axes.legend(title="region")
+    return _finish(figure, axes, "Quartiles with 95 % intervals, epsilon 2", grid="x")
 
 
 def gallery_speed() -> bytes:
@@ -352,6 +379,7 @@ FIGURES_DRAWN: tuple[Callable[[], bytes], ...] = (
     interactive_errors,
     tables_heat,
     front_synthetic,
+    quantiles_by_region,
     learning_classifiers,
 )
 

@@ -102,6 +102,21 @@ print(tables.to_pandas())
 """,
     ),
     Page(
+        "numbers", "Numbers", "Medians, quartiles and other quantiles, of a table or by groups.",
+        "numbers",
+        ("winnow.numbers",),
+        commands=("quantiles", "plan quantiles"),
+        example="""
+import pandas as pd
+import winnow as wn
+
+people = pd.DataFrame({"income": [20_000 + 37 * i % 9000 for i in range(900)]})
+schema = {"income": {"type": "number", "low": 0, "high": 200_000, "clip": True}}
+sealed = wn.read_table(people, schema=schema)
+print(wn.quantiles(sealed, "income", [0.25, 0.5, 0.75], epsilon=1.0).to_pandas())
+""",
+    ),
+    Page(
         "release", "Synthetic data and query release",
         "A synthetic table, and the answers to a workload of queries.", "query-release",
         ("winnow.release", "winnow.fit"),

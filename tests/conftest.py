@@ -27,6 +27,27 @@ FIRST = (
 """Files that compile most of the kernels, no two of them the same: two processes that start with
 them on a cold machine compile everything once, and at the same time."""
 
+LINUX = (
+    "ask/test_interactive_journal.py",
+    "ask/test_interactive_kills.py",
+    "ask/test_interactive_rollback.py",
+    "cli/test_databases.py",
+    "cli/test_request_key.py",
+    "core/test_noisy_top.py",
+    "privacy/test_ledger.py",
+    "privacy/test_ledger_opening.py",
+    "privacy/test_ledger_proofs.py",
+    "release/test_at_once.py",
+    "select/test_mechanisms.py",
+    "serve/test_authorization.py",
+    "serve/test_crashes.py",
+    "serve/test_disks.py",
+    "serve/test_killed_under_load.py",
+    "serve/test_plan_workers.py",
+)
+"""Files that use what Linux has: signals, forks, /proc, modes of files. They carry the marker
+``linux`` and are skipped elsewhere; `tests/docs/test_linux.py` finds one that is missing here."""
+
 
 def pytest_configure() -> None:
     """A process in the background of a script ignores SIGINT; tests of Ctrl-C would never end."""
@@ -39,7 +60,12 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     cases: Counter[object] = Counter()
     left, out = [], []
+    of_linux = {Path(__file__).parent / name for name in LINUX}
     for item in items:
+        if item.path in of_linux:
+            item.add_marker("linux")
+            if sys.platform != "linux":
+                item.add_marker(pytest.mark.skip(reason="needs Linux"))
         if item.get_closest_marker("slow"):
             claim = (item.path, getattr(item, "originalname", item.name))
             case, cases[claim] = cases[claim], cases[claim] + 1

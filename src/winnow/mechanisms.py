@@ -16,8 +16,6 @@ from winnow.foreign import shown
 ITEMSETS = "itemsets"
 CLASSES = "classes"
 """Select and top_k on universes that are given in classes of equal scores."""
-AUTO = "auto"
-"""What a user writes who leaves the choice to public numbers."""
 
 
 @dataclass(frozen=True)
@@ -30,17 +28,12 @@ class MechanismRow:
     """The class, by its full name."""
     takes: Mapping[str, str]
     """Its parameters, each with what is asked of the verb."""
-    released: str
-    when: str
-    """When it is the one to choose."""
     options: tuple[str, ...] = ()
     """What a user may say that others of the verb do not take."""
     noise: str | None = None
     """The noise law where the user does not choose it."""
-    ordered: bool = False
     needs_delta: bool = False
     may_use_delta: bool = False
-    private_labels: bool = False
 
     def build(self, asked: Mapping[str, Any]) -> Any:
         """The mechanism with what was asked."""
@@ -71,14 +64,14 @@ def rows(verb: str) -> tuple[MechanismRow, ...]:
     return tuple(row for row in TABLE if row.verb == verb)
 
 
-def words(verb: str, *, private_labels: bool | None = None) -> tuple[str, ...]:
-    """What a user may write as ``mechanism``; only those for public or for private labels."""
-    return tuple(row.word for row in rows(verb) if private_labels in (None, row.private_labels))
+def words(verb: str) -> tuple[str, ...]:
+    """The words of its mechanisms."""
+    return tuple(row.word for row in rows(verb))
 
 
-def row_named(verb: str, word: Any, *, private_labels: bool | None = None) -> MechanismRow:
+def row_named(verb: str, word: Any) -> MechanismRow:
     """The row of a word; another word is refused with the list of those that there are."""
-    allowed = words(verb, private_labels=private_labels)
+    allowed = words(verb)
     if word not in allowed:
         raise ParameterError(
             f"mechanism={shown(word)} is unknown; choose one of: {', '.join(allowed)}"
@@ -90,7 +83,7 @@ _LIST = {"epsilon": "epsilon", "k": "k"}
 _WITH_DELTA = {"epsilon": "epsilon", "delta": "delta"}
 
 
-def _ranked(verb: str, what: str, known: str, unknown: str) -> tuple[MechanismRow, ...]:
+def _ranked(verb: str) -> tuple[MechanismRow, ...]:
     """Mechanisms that ask for classes of equal scores, from the top down."""
     return (
         MechanismRow(
@@ -98,8 +91,6 @@ def _ranked(verb: str, what: str, known: str, unknown: str) -> tuple[MechanismRo
             "large-margin",
             "winnow.select.mechanisms.ranked_large_margin.RankedLargeMargin",
             {**_WITH_DELTA, "thresholds": "thresholds"},
-            f"{what}, one round each",
-            "one of very many, and few of them near the top",
             options=("thresholds",),
             needs_delta=True,
         ),
@@ -114,20 +105,14 @@ def _ranked(verb: str, what: str, known: str, unknown: str) -> tuple[MechanismRo
                 "reach": "reach",
                 "accountant": "accountant",
             },
-            "a list of at most k",
-            f"lists, {unknown}",
             options=("reach",),
-            ordered=True,
             needs_delta=True,
-            private_labels=True,
         ),
         MechanismRow(
             verb,
             "distance-to-instability",
             "winnow.select.mechanisms.ranked_conditional.DistanceToInstability",
             _WITH_DELTA,
-            f"{what}, or none",
-            "to compare: it may answer 'none'",
             needs_delta=True,
         ),
         MechanismRow(
@@ -135,8 +120,6 @@ def _ranked(verb: str, what: str, known: str, unknown: str) -> tuple[MechanismRo
             "choosing",
             "winnow.select.mechanisms.ranked_conditional.Choosing",
             {**_WITH_DELTA, "growth": "growth"},
-            f"{what}, or none",
-            "few candidates per person",
             options=("growth",),
             needs_delta=True,
         ),
@@ -146,8 +129,6 @@ def _ranked(verb: str, what: str, known: str, unknown: str) -> tuple[MechanismRo
                 word,
                 "winnow.select.mechanisms.ranked.RankedNoisyMax",
                 {"epsilon": "epsilon", "noise": "noise"},
-                f"{what}, one round each",
-                known,
                 noise=noise,
             )
             for word, noise in (
@@ -161,17 +142,12 @@ def _ranked(verb: str, what: str, known: str, unknown: str) -> tuple[MechanismRo
             "joint",
             "winnow.select.mechanisms.ranked_lists.RankedJoint",
             _LIST,
-            "a list of k",
-            f"lists, {known}",
-            ordered=True,
         ),
         MechanismRow(
             verb,
             "canonical",
             "winnow.select.mechanisms.ranked_lists.RankedCanonical",
             {**_LIST, "gamma": "gamma", "noise": "noise"},
-            "a set of k",
-            f"sets, {known}",
             options=("noise", "gamma"),
         ),
         MechanismRow(
@@ -179,32 +155,25 @@ def _ranked(verb: str, what: str, known: str, unknown: str) -> tuple[MechanismRo
             "canonical-adaptive",
             "winnow.select.mechanisms.ranked_adaptive.RankedCanonicalAdaptive",
             _LIST,
-            "a set of at most k",
-            f"as many as stand out, without a delta; {known}",
         ),
     )
 
 
 TABLE: tuple[MechanismRow, ...] = (
-    *_ranked(ITEMSETS, "itemsets", "a public list of items", "items found in the data"),
+    *_ranked(ITEMSETS),
     MechanismRow(
         ITEMSETS,
         "weighted",
         "winnow.itemsets.mechanisms.weighted.WeightedItemsets",
         {**_WITH_DELTA, "k": "k", "private": "private", "accountant": "accountant"},
-        "a list of k",
-        "long lists of short baskets; private items with a delta",
-        ordered=True,
         may_use_delta=True,
     ),
-    *_ranked(CLASSES, "candidates", "a public universe", "a universe that nobody knows"),
+    *_ranked(CLASSES),
     MechanismRow(
         CLASSES,
         "lipschitz",
         "winnow.select.mechanisms.ranked.RankedNoisyMax",
         {"epsilon": "epsilon", "noise": "noise"},
-        "candidates, one round each",
-        "to choose the noise law by hand",
         options=("noise",),
     ),
 )

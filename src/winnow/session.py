@@ -33,6 +33,9 @@ from winnow.lp.request import Lp
 from winnow.lp.sealing import LpProblem
 from winnow.lp.solution import LpSolution
 from winnow.lp.verb import solved as solved_program
+from winnow.numbers.request import Quantiles
+from winnow.numbers.result import ReleasedQuantiles
+from winnow.numbers.verb import quantiles_of
 from winnow.privacy import Budget
 from winnow.privacy.ledger import Ledger, RecordedBudget
 from winnow.read.baskets import SealedBaskets
@@ -51,8 +54,9 @@ from winnow.select.request import Above, FindLabels, Select, TopK
 from winnow.select.verb import compared, discovered, most_common, open_above, selected
 
 Asked = TypeVar(
-    "Asked", Above, Ask, Boost, Itemsets, FindLabels, Lp, Mips, Release, Select, Tabulate, TopK
-)
+    "Asked", Above, Ask, Boost, FindLabels, Itemsets, Lp, Mips, Quantiles, Release, Select,
+    Tabulate, TopK,
+)  # fmt: skip
 
 
 class Session:
@@ -177,6 +181,11 @@ class Session:
         if isinstance(asked.by, SealedCounts):
             return tabulated(asked.by, self._paid(replace(asked, by=None)))
         return tabulated(self._own_table(), self._paid(asked))
+
+    @takes(Quantiles)
+    def quantiles(self, asked: Quantiles) -> Released[ReleasedQuantiles]:
+        """``winnow.quantiles`` of this session's table, charged to its budget."""
+        return quantiles_of(self._own_table(), self._paid(asked))
 
     @takes(Ask)
     def ask(self, asked: Ask) -> Opened:

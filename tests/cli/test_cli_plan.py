@@ -333,14 +333,14 @@ def test_the_demo_tells_its_story(tmp_path: Path) -> None:
         "chances.png",
         "the list of birds is private",
         "noisy count",
-        "labels are private; at most 5 items per person",
+        "labels are private, and their counts are wanted",
         "top.png",
         "All tables of two columns",
         "part of the workload",
         "report.html",
         "all genuine",
         "Look at",
-        "Try it yourself",
+        "Now you",
     ):
         assert part in result.stdout
     assert sorted(path.name for path in folder.iterdir()) == [

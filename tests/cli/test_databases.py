@@ -135,8 +135,12 @@ def test_postgres_is_read_as_a_file_of_rows_is(
 def test_spark_is_read_as_a_file_of_rows_is(name: str, folder: Path, spark: Any) -> None:
     for table, (columns, rows) in TABLES.items():
         spark.createDataFrame(rows, list(columns)).createOrReplaceTempView(table)
-    check_same(name, "spark:{}".format)
-    check_same(name, "spark:SELECT * FROM {}".format)
+    try:
+        check_same(name, "spark:{}".format)
+        check_same(name, "spark:SELECT * FROM {}".format)
+    finally:  # other tests have the session, too
+        for table in TABLES:
+            spark.catalog.dropTempView(table)
 
 
 def test_the_library_takes_the_same_names(folder: Path) -> None:

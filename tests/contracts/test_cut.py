@@ -17,6 +17,7 @@ import winnow as wn
 from contracts.test_engines import TEXTS, WHOLE, Put, put  # noqa: F401  # a fixture
 from reference.inside import open_sealed
 from winnow.core.cut import CutAway, laplace_margin
+from winnow.privacy import pure_cost
 from winnow.select.crossing.private_labels import people_now
 
 COLUMNS = {"who": "text", "what it": "text"}
@@ -105,7 +106,7 @@ def test_the_estimate_is_a_part_of_what_was_asked_for_and_is_charged(
         table, ["ward"], epsilon=1, delta=delta, with_cut=0.25, budget=budget, seed=1
     )
     assert found.guarantee.epsilon <= 1 and found.guarantee.delta <= delta
-    assert found.receipt.event.events[1].noise_multiplier == 4  # epsilon 1/4
+    assert pure_cost(found.receipt.event.events[1]).epsilon == Fraction(1, 4)
     assert "cut-away" in found.receipt.mechanism
     assert found.guarantee.unit.name == "who"
     assert budget.spent.amount > 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable
+from itertools import product
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from winnow.core.workloads.forms import (
     CodeRanges,
     GridMatrix,
     ProductSets,
+    RangeTable,
     WholeTable,
 )
 from winnow.core.workloads.part import Part
@@ -135,6 +137,15 @@ def units_of_form(part: Part) -> np.ndarray:
         case CodeRanges(column, starts, stops):
             code = cells[column]
             found = (starts[:, None] <= code) & (code < stops[:, None])
+        case RangeTable(axes):
+            inside = [
+                [
+                    (a <= cells[x.column]) & (cells[x.column] < b)
+                    for a, b in zip(x.starts, x.stops, strict=True)
+                ]
+                for x in axes
+            ]
+            found = np.array([np.all(each, axis=0) for each in product(*inside)])
         case ProductSets(masks):
             found = np.array(
                 [np.all([m[cells[c]] for c, m in mask.items()], axis=0) for mask in masks]

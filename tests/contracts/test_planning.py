@@ -22,7 +22,7 @@ ALSO_OPENS = {"select/open_selection.py"}
 """Besides files called crossing: parts of a selection that engines answer."""
 ALSO_PUBLISHES = {"lp/sealing.py": {"PUBLIC_MATRIX"}}
 """Besides readers and files called crossing: a program whose owner declares its matrix public."""
-INSIDE = {"_content", "SPENT", "single_run", "spend", "redeem", "_ISSUER"}
+INSIDE = {"_content", "SPENT", "single_run", "spend", "_ISSUER"}
 """Names of what is inside seals, keys and grants."""
 
 

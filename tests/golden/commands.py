@@ -15,10 +15,11 @@ from golden.command import in_turn, winnow
 from golden.data import people, write_csv, write_people
 
 HELP = (
-    "", "demo", "select", "top-k", "itemsets", "learn", "tabulate", "release", "ask", "lp",
+    "", "demo", "select", "top-k", "itemsets", "learn", "tabulate", "quantiles", "release", "ask",
+    "lp",
     "mips", "boost", "plan",
     "plan select", "plan top-k", "plan margin", "plan itemsets", "plan learn",
-    "plan tabulate", "plan release", "plan lp",
+    "plan tabulate", "plan quantiles", "plan release", "plan lp",
     "plan ask", "schema", "schema draft", "schema check",
     "ledger", "ledger init", "ledger show", "ledger verify", "ledger export",
     "ledger share",
@@ -107,6 +108,11 @@ LINES = (
     f"tabulate {TABLE} --workload marginals:2+prefixes:age --epsilon 1 --delta 1e-6 {SEED} --json",
     f"tabulate {TABLE} --by sex --values rooms --epsilon 1 {SEED}",
     f"tabulate {TABLE} --epsilon 1 {SEED}",
+    f"quantiles {TABLE} --column rooms --quantiles .25,.5 --by sex --level .9 --epsilon 2 {SEED}",
+    f"quantiles {TABLE} --column rooms --epsilon 1 {SEED} --json",
+    f"quantiles {TABLE} --column town --epsilon 1 {SEED}",
+    "plan quantiles --schema schema.json --column rooms --quantiles 0.1,0.5,0.9 --epsilon 1",
+    "plan quantiles --schema schema.json --column rooms --error 5 --json",
     "plan tabulate --schema schema.json --workload marginals:2 --epsilon 1 --delta 1e-6",
     "plan tabulate --schema schema.json --by sex,town --error 20 --json",
     "schema draft people.csv",

@@ -92,6 +92,15 @@ def tabulate(**options: Any) -> Any:
     return shown(wn.plan.tabulate(wn.plan.table(SCHEMA, **said), given.pop("by"), **given))
 
 
+def quantiles(**options: Any) -> Any:
+    given = {"column": "pay", "quantiles": [0.1, 0.5, 0.9], "epsilon": 1, **options}
+    if "error" in options:
+        given.pop("epsilon")
+    said = {name: given.pop(name) for name in ("relation", "max_rows") if name in given}
+    schema = {**SCHEMA, "pay": {"type": "number", "low": 0, "high": 5000, "step": 0.5}}
+    return shown(wn.plan.quantiles(wn.plan.table(schema, **said), **given))
+
+
 def ask(**options: Any) -> Any:
     given = {"n": 20_000, "epsilon": 1, "delta": 1e-6, "max_queries": 500, **options}
     return shown(planned_questions(SCHEMA, **given))
@@ -150,6 +159,8 @@ def cases() -> dict[str, Case]:
                    {"accountants": ["zcdp"]}, {"max_rows": 3, "share": 0.25})),
         (tabulate, ({}, {"delta": 0}, {"by": ["sex"], "error": 9}, {"relation": "add-remove"},
                     {"max_rows": 3, "objective": "max"})),
+        (quantiles, ({}, {"error": 9}, {"by": ["sex"], "level": 0.9}, {"relation": "add-remove"},
+                     {"max_rows": 3, "delta": 1e-6})),
         (ask, ({}, {"max_queries": 20}, {"updates": 3}, {"relation": "add-remove"})),
         (margin, ({}, {"candidates": 10**6}, {"gaps": [3, 3, 40], "monotone": True},
                   {"near": 5, "relation": "substitution"})),

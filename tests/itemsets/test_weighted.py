@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import combinations
-from math import ceil, comb, isqrt, log, prod, sqrt
+from math import comb, isqrt, prod, sqrt
 
 import duckdb
 import numpy as np
@@ -40,6 +40,7 @@ from winnow.itemsets.mechanisms.weighted import (
     WeightedCounts,
     WeightedItemsets,
     _most_items,
+    least_threshold,
 )
 from winnow.privacy import Truncated, guarantee_of
 
@@ -124,9 +125,8 @@ def test_half_of_delta_is_for_all_items_of_one_person(baskets: int) -> None:
     charged = made.promise(ADDED).event
     assert charged == Truncated(charged.event, Fraction(1, 2000))
     assert guarantee_of(charged, Fraction(1, 1000)).epsilon <= made.epsilon
-    deviation = sqrt(made.size_of_noise(0, 1, people))
-    reach = deviation * sqrt(2 * log(baskets * LONGEST * 2000))
-    assert made.threshold(people) == baskets * UNIT + ceil(reach)
+    variance = int(made.size_of_noise(0, 1, people))
+    assert made.threshold(people) == least_threshold(variance, 1 / 2000, baskets)
 
 
 def test_every_audit_of_weighted_counts_holds_and_every_twin_is_caught() -> None:
@@ -257,3 +257,32 @@ def test_weighted_counts_should_find_more_where_baskets_are_short() -> None:
     assert made.k >= one > other >= 0
     scores = long_scores(np.array([1, 1, 2, 3, 3, 4, 8, 8, 9, 40]), 2)
     assert scores.argmax() == 5 and scores.max() == -abs(20 * 7 - 17 * 8)  # up to 11 items: 7 of 8
+
+
+@pytest.mark.parametrize("baskets", [1, 2, 3])
+def test_new_items_of_one_person_seldom_reach_the_threshold_and_one_less_would_be_passed(
+    baskets: int,
+) -> None:
+    """Exact tails of the noise; baskets that share some of their items, none, or all."""
+    variance, lost, rng = 9_000_000, 5e-7, np.random.default_rng(1)
+    least = least_threshold(variance, lost, baskets)
+    z = np.arange(0, 40_000, dtype=float)
+    tails = np.exp(-(z**2) / (2 * variance))[::-1].cumsum()[::-1] / np.sqrt(2 * np.pi * variance)
+
+    def passing(at: int, lengths: list[int], shared: int) -> float:
+        held = np.zeros(sum(lengths) + 1, np.int64)
+        for place, length in enumerate(lengths):
+            start = 0 if shared else sum(lengths[:place])
+            held[start : start + length] += isqrt(UNIT**2 // length)
+        return float(tails[at - held[held > 0]].sum())
+
+    tried = [[int(n) for n in rng.integers(1, LONGEST + 1, baskets)] for _ in range(40)]
+    tried += [[n] * baskets for n in (1, 2, 10, 100, LONGEST)]
+    reached = [passing(least, each, shared) for each in tried for shared in (0, 1)]
+    assert max(reached) <= lost
+    if baskets == 1:  # of several baskets the bound is a mean, which nothing reaches
+        assert max(reached) > 0.99 * lost
+        assert max(passing(least - 3, each, 0) for each in tried) > lost
+    # by the sub-Gaussian tail alone, as before, it would be this much higher
+    before = baskets * UNIT + np.sqrt(2 * variance * np.log(baskets * LONGEST / lost))
+    assert baskets * UNIT < least < 0.95 * before

@@ -24,7 +24,7 @@ from winnow.learn.crossing.rows import LabelledRows, SealedLabelled, rule_scores
 from winnow.learn.rules import rules_over
 from winnow.learn.settings import sized_model
 from winnow.learn.weights import whole_weights
-from winnow.privacy import Compose, DiscreteLaplace, PureDP, single_use_grant
+from winnow.privacy import Compose, DiscreteLaplace, PureDP, Repeat, single_use_grant
 from winnow.select.mechanisms.lipschitz import PermuteAndFlip
 
 ROWS = list(product((0, 1), (0, 1), (0, 1)))
@@ -153,9 +153,9 @@ def test_what_is_charged_and_that_the_smaller_noise_is_taken() -> None:
     held = labelled(ROWS, "substitution")
     few = sized_model(held, 2, epsilon=6, delta=0, balanced=False, accountant="best")
     event = few.model.promise(held.relation).event
-    assert event == Compose(
-        (DiscreteLaplace(Fraction(1, 5), held.relation), PureDP(Fraction(1), held.relation))
-    )
+    # two tables, from each of which a replaced person takes and to each of which they add
+    tables = Repeat(DiscreteLaplace(Fraction(4, 5), held.relation), 4)
+    assert event == Compose((tables, PureDP(Fraction(1), held.relation)))
     assert few.guarantee.epsilon == 6 and few.guarantee.delta == 0 and few.reason == ""
     how = {"epsilon": 1, "delta": 1e-6, "balanced": False}
     narrow = sized_model(held, 2, accountant="best", **how)

@@ -29,6 +29,15 @@ def table_of(*columns: str) -> wn.SealedTable:
     return wn.read_table(frame, schema={name: {"values": values[name]} for name in columns})
 
 
+def with_sums() -> str:
+    """Sums and means by columns whose names are long and have no space."""
+    names = [f"a_column_with_a_long_name_{number}" for number in range(3)]
+    draw = np.random.default_rng(1)
+    frame = pd.DataFrame({name: draw.integers(0, 3, 900) for name in (*names, "v")})
+    table = wn.read_table(frame, schema={name: {"codes": 3} for name in (*names, "v")})
+    return tables_page(wn.tabulate(table, [names], values=["v"], epsilon=1, seed=1)).decode()
+
+
 def tabulated(*columns: str) -> str:
     made = wn.tabulate(table_of(*columns), [list(columns)], epsilon=1, seed=1)
     return tables_page(made).decode()
@@ -63,7 +72,7 @@ def test_a_report_speaks_of_red_lines_where_there_are_some(
 ) -> None:
     made = wn.release(table_of(*columns), wn.marginals(len(columns)), epsilon=1, seed=1)
     for page in (tabulated(*columns), release_page(made).decode()):
-        assert ("red line" in page) is lines is ('<i style="left:' in page)
+        assert ("Red line" in page) is lines is ('<i style="left:' in page)
 
 
 CUT_OFF = """() => [...document.querySelectorAll('svg.plot')].flatMap(plot => {
@@ -89,12 +98,15 @@ def test_a_browser_cuts_off_no_label_and_no_table(tmp_path: Path) -> None:
         "plot": f'<meta charset="utf-8"><link rel="stylesheet" href="{style.as_uri()}">{plot}',
         "wide": tabulated("sex", "state"),
         "large": tabulated("town", "state"),
+        "long names": with_sums(),
     }
     with playwright.sync_playwright() as started:
         browser = started.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page = browser.new_page()
         for name, content in pages.items():
             (tmp_path / f"{name}.html").write_text(content, encoding="utf-8")
             page.goto((tmp_path / f"{name}.html").as_uri())
-            assert page.evaluate(CUT_OFF) == []
+            for width in (1280, 1000) if name == "long names" else (1280,):
+                page.set_viewport_size({"width": width, "height": 900})
+                assert page.evaluate(CUT_OFF) == []
         browser.close()

@@ -29,7 +29,8 @@ from winnow.show.plots.release import (
 )
 from winnow.show.report.numbers import errors_by_part, fitted_fractions, measured_rows
 from winnow.show.report.page import inline_svg
-from winnow.show.report.release import promise_in_words, release_page
+from winnow.show.report.promise import promise_in_words
+from winnow.show.report.release import release_page
 from winnow.show.report.tables import workload_tables
 
 COLUMNS = {

@@ -23,6 +23,7 @@ from winnow.privacy import (
     calibrate_capped,
     describe,
     from_json,
+    guarantee_of,
     pure_cost,
     tight_delta,
     to_json,
@@ -30,6 +31,7 @@ from winnow.privacy import (
     zcdp_delta,
 )
 from winnow.privacy.capped import lost_mass, optimal_composition
+from winnow.privacy.capped_value import capped_delta as iterated
 
 SUB = Relation.SUBSTITUTION
 ADD = Relation.ADD_REMOVE
@@ -87,14 +89,14 @@ def test_the_optimal_composition_is_that_of_randomized_responses(
 
 
 def test_the_tight_accountant_agrees_with_the_two_sums() -> None:
-    event = CappedRounds(3, 0.05, 30, SUB)
+    event = Repeat(CappedRounds(3, 0.05, 30, SUB), 1)
     for a in (0.1, 0.4):
         both = float(lost_mass(3, Fraction(1, 20), 30)) + optimal_composition(
             Fraction(1, 20), 30, Fraction(repr(a))
         )
         assert tight_delta(event, a) == pytest.approx(both, rel=1e-3)
     with pytest.raises(GuaranteeError, match="more steps"):
-        tight_delta(CappedRounds(30, 800, 30, SUB), 1)
+        tight_delta(Repeat(CappedRounds(30, 800, 30, SUB), 1), 1)
 
 
 # Adversaries that choose every round by what they saw.
@@ -125,6 +127,10 @@ def claimed(epsilon: float, updates: int, a: float) -> float:
     )
 
 
+def by_iteration(epsilon: float, updates: int, a: float) -> float:
+    return iterated(updates, Fraction(repr(epsilon)), Fraction(repr(a)))
+
+
 def by_rho(epsilon: float, updates: int, a: float) -> float:
     def total(steps: int) -> float:
         cost = zcdp_cost(CappedRounds(updates, epsilon, steps, SUB))
@@ -148,13 +154,84 @@ def understated(claim: Claim) -> list[tuple[float, int, float]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("claim", [claimed, by_rho])
+@pytest.mark.parametrize("claim", [claimed, by_rho, by_iteration])
 def test_no_adversary_does_better_than_claimed(claim: Claim) -> None:
     assert understated(claim) == []
 
 
 def test_the_claim_is_within_a_factor_of_the_best_adversary_found() -> None:
     assert all(claimed(e, c, a) < 2.5 * reached for e, c, a, reached in adversaries())
+
+
+def reached_by_accesses(epsilon: float, updates: int, a: float, rounds: int) -> float:
+    """What so many accesses reach, played for real: all outcomes of all of them, point by point.
+
+    An access is a round itself: "no update" has the odds e^epsilon or e^-epsilon, and the
+    exception the others.
+    """
+    ray = 1 / (1 + math.exp(-epsilon))
+
+    @cache
+    def best(left: int, place: int, moves: int) -> float:
+        stop = max(0.0, -math.expm1(a + place * epsilon))
+        if not left or not moves:
+            return stop
+        near, far = place - 1, place + 1
+        return max(
+            stop,
+            ray * best(left, near, moves - 1) + (1 - ray) * best(left - 1, far, moves - 1),
+            (1 - ray) * best(left, far, moves - 1) + ray * best(left - 1, near, moves - 1),
+        )
+
+    return best(updates, 0, rounds)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "updates", "a"), [(0.5, 1, 1.0), (0.3, 4, 1.1), (2.0, 2, 3.5), (0.1, 3, 0.0)]
+)
+def test_value_iteration_claims_what_an_adversary_reaches(
+    epsilon: float, updates: int, a: float
+) -> None:
+    reached = reached_by_accesses(epsilon, updates, a, 90)
+    claim = by_iteration(epsilon, updates, a)
+    assert reached <= claim <= reached * (1 + 1e-8)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.02, 1), st.floats(-1, 1)), min_size=2, max_size=4),
+    st.integers(1, 3),
+    st.floats(0, 3),
+)
+def test_no_round_gains_on_what_value_iteration_claims(
+    outcomes: list[tuple[float, float]], updates: int, a: float
+) -> None:
+    """Any law of a round with ratios within e^epsilon; the first outcome is "no update"."""
+    epsilon = 0.8
+    q = np.array([mass for mass, _ in outcomes])
+    p = q * np.exp([epsilon * part for _, part in outcomes])
+    loss = np.log((p / p.sum()) / (q / q.sum()))
+    p = p / p.sum()
+    if np.abs(loss).max() > epsilon:
+        return
+
+    def value(left: int, b: float) -> float:
+        if b < 0:  # the mirrored adversary
+            return 1 - math.exp(b) * (1 - value(left, -b))
+        return by_iteration(epsilon, left, b) if left else 0.0
+
+    rest = sum(m * value(updates - 1, float(a - x)) for m, x in zip(p[1:], loss[1:], strict=True))
+    assert p[0] * value(updates, float(a - loss[0])) + rest <= value(updates, a) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("delta", "epsilon", "before"), [(1e-3, 2.3776, 2.585), (1e-5, 3.6973, 3.935)]
+)
+def test_twenty_updates_at_a_tenth_cost_what_value_iteration_says(
+    delta: float, epsilon: float, before: float
+) -> None:
+    """Before: the sum of lost mass and composition, at the best number of steps."""
+    stated = guarantee_of(CappedRounds(20, 0.1, 120, ADD), delta).epsilon
+    assert stated == pytest.approx(epsilon, abs=1e-4) and stated < 0.95 * before
 
 
 @pytest.mark.parametrize("broken", [only_updates_cost, twice_the_updates_cost])
@@ -201,7 +278,7 @@ def test_bad_events_are_refused(bad: tuple[int, float, int]) -> None:
 
 def test_five_hundred_updates_at_one_and_a_millionth() -> None:
     plan = calibrate_capped(500, epsilon=1, delta=1e-6, relation=SUB)
-    assert plan.epsilon == pytest.approx(0.00686, abs=1e-5)
+    assert plan.epsilon == pytest.approx(0.00699, abs=1e-5)
     assert plan.event == CappedRounds(500, plan.epsilon, plan.steps, SUB)
     assert str(plan.guarantee) == "(1, 1e-06)-DP, replace one person's record"
 
@@ -216,7 +293,9 @@ def test_plans_keep_to_their_target_and_use_it_up(
     tight = calibrate_capped(updates, epsilon=epsilon, delta=delta, relation=SUB)
     size = Fraction(repr(tight.epsilon))
     lost = lost_mass(updates, size, tight.steps)
-    assert lost + optimal_composition(size, tight.steps, target) <= allowed
+    both = lost + optimal_composition(size, tight.steps, target)
+    assert min(both, Fraction(iterated(updates, size, target))) <= allowed
+    assert guarantee_of(tight.event, delta).epsilon <= epsilon * (1 + 1e-9)
     more = calibrate_capped(updates + 1, epsilon=epsilon, delta=delta, relation=SUB)
     assert more.epsilon <= tight.epsilon * 1.001
     zcdp = calibrate_capped(updates, epsilon=epsilon, delta=delta, relation=SUB, accountant="zcdp")

@@ -45,6 +45,7 @@ COVERED = {
     ("discrete-laplace", "stability-threshold"),
     ("discrete-laplace", "capped-rounds"),
     ("exponential", "peeled-sequence"),
+    ("gumbel", "halving"),
     ("laplace", "first-above"),
     ("laplace", "large-margin"),
     ("laplace", "distance-to-instability"),

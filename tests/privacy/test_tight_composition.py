@@ -37,8 +37,10 @@ from winnow.privacy import (
     paper_round_epsilon,
     tight_delta,
     tight_epsilon,
+    zcdp_cost,
+    zcdp_delta,
 )
-from winnow.privacy.tight_steps import bounded_range_step
+from winnow.privacy.tight_steps import bounded_range_step, summed_bound
 
 SUB = Relation.SUBSTITUTION
 
@@ -286,11 +288,11 @@ def test_tight_states_no_more_than_zcdp(
 
 
 def test_a_finer_grid_only_lowers_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    from winnow.privacy import tight
+    from winnow.privacy import tight, tight_grid
 
     plan, found = rounds(20, 0.08, 25.0), []
     for cells in (8, 16, 32, 64, 128):
-        monkeypatch.setattr(tight, "_FINENESS", (cells,))
+        monkeypatch.setattr(tight_grid, "_FINENESS", (cells,))
         found.append(tight._tight_delta.__wrapped__(plan, Fraction(1), tight.MOST_WORK))
     assert found == sorted(found, reverse=True)
     assert found[-2] < 1.01 * found[-1]
@@ -364,6 +366,28 @@ def test_a_choice_at_the_start_is_the_dearest() -> None:
     ways = (rounds(5, 0.2, 10.0), rounds(20, 0.1, 20.0))
     assert tight_epsilon(AnyOf(ways), 1e-6) == max(tight_epsilon(way, 1e-6) for way in ways)
     assert tight_delta(AnyOf(ways), 1) == max(tight_delta(way, 1) for way in ways)
+
+
+@pytest.mark.parametrize("a", [0.2, 1.0])
+def test_choices_that_are_too_long_are_bounded_by_their_rho(a: float) -> None:
+    """Little work leaves the long one to its rho: more than all of the recursion, less than rho."""
+    few, many = rounds(6, 0.1, 10.0), rounds(150, 0.02, 50.0)
+    plan = Compose((Gaussian(20, SUB), AnyOf((many, few))))
+    whole, quick = tight_delta(plan, a), tight_delta(plan, a, work=4e6)
+    assert whole < quick <= zcdp_delta(zcdp_cost(plan).rho, a) * 1.01
+    # every branch alone is below, and so is a branch that its rho bounds, played at its best
+    assert max(tight_delta(Compose((Gaussian(20, SUB), way)), a) for way in (few, many)) <= quick
+
+
+def test_a_bound_by_rho_holds_on_both_sides_of_zero() -> None:
+    """Against two normals, which have their rho exactly and a known delta."""
+    nodes = np.linspace(-3, 3, 61)
+    bound = summed_bound(zcdp_cost(Gaussian(2, SUB)), nodes)
+    mu = 0.5
+    true = stats.norm.sf(nodes / mu - mu / 2) - np.exp(nodes) * stats.norm.sf(nodes / mu + mu / 2)
+    assert np.all(true <= bound) and np.all(bound <= 1)
+    best = [zcdp_delta(zcdp_cost(Gaussian(2, SUB)).rho, a) for a in nodes[nodes >= 0]]
+    assert np.allclose(bound[nodes >= 0], best, rtol=0.01)
 
 
 # What it refuses.

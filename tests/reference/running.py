@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from winnow.core.key import Key
+from winnow.core.padding import Padding
 from winnow.core.plan import Plan
 from winnow.core.relation import Relation
 from winnow.core.released import Receipt, Released
-from winnow.core.run import redeem, single_run, spend
+from winnow.core.run import _check, _released, single_run, spend
 from winnow.core.tape import Tape
 from winnow.privacy import guarantee_of
 from winnow.select.mechanisms.lipschitz import PermuteAndFlip
@@ -33,7 +34,9 @@ def plan_of(mechanism: Any, relation: Relation, *public: Any) -> Plan[Any, Any]:
 
 def released(mechanism: Any, data: Any, grant: Any, tape: Tape, *public: Any) -> Released[Any]:
     """Check, spend the grant, draw once."""
-    return redeem(plan_of(mechanism, data.relation, *public), data, grant, tape)
+    plan = plan_of(mechanism, data.relation, *public)
+    _check(plan, data)
+    return _released(plan, data, grant, tape, Padding(None))
 
 
 def paid_key(mechanism: Any, relation: Relation, seed: int | Tape = 1) -> Key:

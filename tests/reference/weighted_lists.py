@@ -10,10 +10,12 @@ from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
-from math import floor, isqrt, log, sqrt
+from math import erfc, isqrt, sqrt
 from typing import Any
 
 import numpy as np
+
+from winnow.privacy import pure_cost
 
 UNIT, LONGEST, BLUR = 256, 1024, 0.06
 Rows = list[tuple[int, ...]]
@@ -35,7 +37,7 @@ class Charged:
         """Read from the event of a receipt."""
         support, rest = event.events
         if hasattr(rest, "events"):
-            first, second = (Fraction(part.noise_multiplier) for part in rest.events)
+            first, second = (1 / pure_cost(part).epsilon for part in rest.events)
             return cls(Fraction(support.noise_multiplier), first, second, False)
         lost = Fraction(rest.delta) if hasattr(rest, "delta") else None
         ratio = Fraction((rest if lost is None else rest.event).squared_ratio)
@@ -65,6 +67,28 @@ class ListLaw:
             return np.round(rng.normal(size=shape) * spread)  # far above 1: the discrete law
         return np.round(rng.laplace(size=shape) * spread)
 
+    def _threshold(self, spread: float, lost: float) -> int:
+        """The least number that new items of one person reach seldom enough; by looking."""
+
+        def above(least: float) -> float:
+            return erfc((least - 1) / (sqrt(2) * spread)) / 2
+
+        def passes(least: int) -> bool:
+            others = (self.m - 1) * LONGEST * above(least)
+            lengths = (1, 2, 3, *range(4, LONGEST + 1, 4))
+            return all(
+                n * above(least - self.m * isqrt(UNIT**2 // n)) + others <= lost for n in lengths
+            )
+
+        least = self.m * UNIT + 1
+        step = max(1, int(spread / 4))
+        while not passes(least):
+            least += step
+        while step > 1:
+            step = (step + 1) // 2
+            least -= step if passes(least - step) else 0
+        return least
+
     def drawn(self, rows: Rows, items: int, draws: int, seed: int) -> Counter[Any]:
         """How often each list is drawn."""
         rng = np.random.default_rng(seed)
@@ -88,8 +112,7 @@ class ListLaw:
         noisy = counts + self._noise(rng, spread, (draws, items))
         kept = np.ones((draws, items), bool)
         if self.charged.lost is not None:
-            reach = sqrt(2 * log(self.m * LONGEST / float(self.charged.lost)))
-            kept = (counts > 0) & (noisy >= floor(self.m * UNIT + spread * reach))
+            kept = (counts > 0) & (noisy >= self._threshold(spread, float(self.charged.lost)))
         lowest = max(1.0, spread * (1 if self.charged.squares else sqrt(2)))
         likely = np.maximum(noisy, lowest)
         likely /= likely.max(axis=1, keepdims=True)

@@ -35,6 +35,7 @@ def people(rows: pd.DataFrame) -> wn.SealedTable:
 
 RELEASES = {
     "tables": lambda t: flat_release(t, wn.marginals(2), method="tables", **HOW),
+    "mwem": lambda t: flat_release(t, wn.marginals(2), method="mwem", **HOW),
     "adaptive": lambda t: flat_release(t, wn.marginals(2), method="adaptive", **HOW),
     "graphical": lambda t: flat_release(t, wn.marginals(2), method="graphical", **HOW),
     "wide": lambda t: flat_release(
@@ -69,6 +70,16 @@ def test_all_ways_to_ask_for_a_table_give_the_same_numbers(value: Any) -> None:
         np.testing.assert_allclose(table, inside, atol=1e-15)
         np.testing.assert_allclose(value.marginal(*pair[::-1]), inside.T, atol=1e-15)
         place += table.size
+
+
+def test_the_fit_says_how_far_the_model_is_from_the_answers(value: Any) -> None:
+    if value.fit is None:  # of MWEM, which fits nothing
+        np.testing.assert_array_equal(value.answers(), value.fitted())
+        return
+    apart = np.abs(value.answers() - value.fitted()) / 2
+    ends = value.workload.offsets[1:-1]
+    seen = np.mean([own.sum() for own in np.split(apart, ends)])
+    assert value.fit.distance == pytest.approx(seen, abs=1e-12)
 
 
 def test_errors_are_told_for_a_workload_however_it_is_named(value: Any) -> None:

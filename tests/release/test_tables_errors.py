@@ -19,10 +19,12 @@ from reference.inside import Tape, discrete_gaussian_array, discrete_laplace_arr
 from winnow import Relation
 from winnow.release.tables.audit import table_matrix
 from winnow.release.tables.choice import precisions
+from winnow.release.tables.column_matrix import ColumnMatrix
 from winnow.release.tables.estimates import Layer, layer_of
 from winnow.release.tables.parts import tables_workload
 from winnow.release.tables.result import ReleasedTables
 from winnow.release.tables.settings import TablesSettings, tables_settings
+from winnow.release.tables.trees import Tree
 from winnow.release.terms import ReleaseTerms
 
 DRAWS = 400
@@ -34,6 +36,24 @@ CASES = {
     "prefixes, gaussian": ((30,), wn.prefixes("c0"), 1e-6, "add-remove"),
     "ranges, laplace": ((40,), wn.ranges("c0", 60), 0.0, "substitution"),
     "ranges and a pair": ((20, 3), wn.ranges("c0", 40) + wn.marginals(2), 1e-6, "substitution"),
+    "prefixes times a table": (
+        (12, 3, 2),
+        wn.prefixes("c0") * wn.marginals(["c2"]) + wn.marginals(2),
+        1e-6,
+        "add-remove",
+    ),
+    "prefixes times ranges": (
+        (2, 7, 6),
+        wn.marginals("c0") * wn.prefixes("c2") * wn.ranges("c1", 9),
+        1e-6,
+        "substitution",
+    ),
+    "prefixes times a table, laplace": (
+        (32, 3),
+        wn.prefixes("c0") * wn.marginals("c1"),
+        0.0,
+        "add-remove",
+    ),
 }
 
 
@@ -63,7 +83,7 @@ def draws(name: str) -> tuple[tuple[int, ...], TablesSettings, list[Layer], np.n
         )  # fmt: skip
         noise = draw(tape, DRAWS * true.size, each.noise).reshape(DRAWS, true.size)
         trees = strategy.geometry.trees
-        form = [trees[c].padded // trees[c].blocks[level] for c, level in each.table.place]
+        form = [trees[c].places(level) for c, level in each.table.place]
         noisy.append((true + noise).reshape(DRAWS, *form))
     layers = [
         layer_of(strategy.geometry, strategy.mechanism, [each[i] for each in noisy],
@@ -76,10 +96,18 @@ def draws(name: str) -> tuple[tuple[int, ...], TablesSettings, list[Layer], np.n
 def true_answers(shape: tuple[int, ...], truth: np.ndarray, part) -> np.ndarray:
     rest = tuple(i for i in range(len(shape)) if i not in part.columns)
     table = truth.reshape(shape).sum(axis=rest)
-    if part.starts is None:
-        return table
-    sums = np.concatenate([[0], np.cumsum(table)])
-    return sums[part.stops] - sums[part.starts]
+    order = sorted(part.columns)
+    return answers_of(part, np.transpose(table, [order.index(c) for c in part.columns]))
+
+
+def answers_of(part, table: np.ndarray) -> np.ndarray:
+    """The answers of a part of a table of its cells, range by range; axes before are kept."""
+    for place, axis in enumerate(part.axes, table.ndim - len(part.columns)):
+        if axis is not None:
+            pairs = zip(axis.starts, axis.stops, strict=True)
+            sums = [np.moveaxis(table, place, 0)[a:b].sum(axis=0) for a, b in pairs]
+            table = np.moveaxis(np.array(sums), 0, place)
+    return table
 
 
 def errors(name: str) -> list[np.ndarray]:
@@ -105,7 +133,16 @@ def test_errors_have_mean_zero_and_the_stated_deviation(name: str) -> None:
         assert abs(spread.mean() - 1) < 0.2
 
 
-@pytest.mark.parametrize("name", ["pairs, gaussian", "prefixes, gaussian", "ranges and a pair"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "pairs, gaussian",
+        "prefixes, gaussian",
+        "ranges and a pair",
+        "prefixes times a table",
+        "prefixes times ranges",
+    ],
+)
 def test_squares_in_every_subspace_follow_the_chi_square_law(name: str) -> None:
     shape, plan, layers, truth = draws(name)
     geometry = plan.strategy.geometry
@@ -114,10 +151,7 @@ def test_squares_in_every_subspace_follow_the_chi_square_law(name: str) -> None:
         plan.strategy.mechanism,
         [
             (table_matrix(plan.strategy.mechanism, each, shape) @ truth).reshape(
-                [
-                    geometry.trees[c].padded // geometry.trees[c].blocks[x]
-                    for c, x in each.table.place
-                ]
+                [geometry.trees[c].places(x) for c, x in each.table.place]
             )
             for each in plan.strategy.mechanism.measured
         ],
@@ -126,18 +160,26 @@ def test_squares_in_every_subspace_follow_the_chi_square_law(name: str) -> None:
     for space in geometry.spaces:
         if math.isinf(layers[0].precision[space]):
             continue
-        blocks = math.prod(geometry.trees[c].blocks[level] for c, level in space)
-        free = math.prod(
-            geometry.trees[c].padded // geometry.trees[c].blocks[level + 1]
-            * (geometry.trees[c].radices[level] - 1)
-            for c, level in space
-        )  # fmt: skip
+        unit = math.prod(unit_of(geometry.trees[c], level) for c, level in space)
+        free = math.prod(free_in(geometry.trees[c], level) for c, level in space)
         squares = [
             float(((layer.details[space] - exact.details[space]) ** 2).sum())
-            * layer.precision[space] / blocks
+            * layer.precision[space] / unit
             for layer in layers
         ]  # fmt: skip
         assert stats.kstest(squares, stats.chi2(free).cdf).pvalue > 1e-7, space
+
+
+def unit_of(basis: Tree | ColumnMatrix, level: int) -> float:
+    """The squared length of a coordinate of the details."""
+    return basis.blocks[level] if isinstance(basis, Tree) else basis.scale(level)
+
+
+def free_in(basis: Tree | ColumnMatrix, level: int) -> int:
+    """The dimensions of the details of a level."""
+    if not isinstance(basis, Tree):
+        return basis.places(level)
+    return basis.padded // basis.blocks[level + 1] * (basis.radices[level] - 1)
 
 
 @pytest.mark.parametrize("name", ["pairs, gaussian", "pairs, laplace", "ranges and a pair"])
@@ -181,10 +223,8 @@ def plain_errors(plan: TablesSettings) -> np.ndarray:
             drawn = rng.normal(0, math.sqrt(size), (DRAWS, cells))
         else:
             drawn = rng.laplace(0, size, (DRAWS, cells))
-        if part.starts is not None:
-            sums = np.concatenate([np.zeros((DRAWS, 1)), np.cumsum(drawn, axis=1)], axis=1)
-            drawn = sums[:, part.stops] - sums[:, part.starts]
-        found.append(drawn)
+        sizes = [part.schema.shape[column] for column in part.columns]
+        found.append(answers_of(part, drawn.reshape(DRAWS, *sizes)).reshape(DRAWS, -1))
     return np.concatenate(found, axis=1)
 
 

@@ -41,6 +41,8 @@ WORKLOADS = {
     "three binary columns": ((2, 2, 2), wn.marginals([1, 2, 3]), ()),
     "prefixes": ((9,), wn.prefixes("c0"), ()),
     "ranges and a pair": ((6, 2), wn.ranges("c0") + wn.marginals(2), ()),
+    "prefixes times a table": ((5, 2), wn.prefixes("c0") * wn.marginals("c1"), ()),
+    "prefixes times ranges": ((4, 3), wn.prefixes("c0") * wn.ranges("c1") + wn.marginals(2), ()),
     "sums": ((2, 2, 3), [["c0"], ["c0", "c1"]], ("c2",)),
     "a column of one code": ((1, 3), ["c0", "c1"], ()),
 }
@@ -55,7 +57,7 @@ def planned(name: str, relation: str, rows: int, delta: float):
     return shape, tables_settings(terms, values=values)
 
 
-SEVERAL = ("two binary columns", "one table", "sums", "prefixes")
+SEVERAL = ("two binary columns", "one table", "sums", "prefixes", "prefixes times a table")
 
 
 @pytest.mark.slow
@@ -72,7 +74,9 @@ def test_charged_is_what_enumeration_finds_for_every_strategy(
         found = moves(mechanism, shape, Relation(relation))
         largest = max(enumerated_size(mechanism, moved) for moved in found)
         charged = mechanism.size(Relation(relation))
-        assert largest <= charged <= largest * (1 + Fraction(1, 10**6)), strategy.name
+        # a matrix is charged for two rows with the largest norm and the least product at once
+        loose = Fraction(1, 10) if "matrices" in strategy.name else Fraction(1, 10**6)
+        assert largest <= charged <= largest * (1 + loose), strategy.name
 
 
 def test_a_replaced_person_may_bring_another_number_of_rows() -> None:
@@ -166,7 +170,7 @@ def test_audits_hold_and_catch_their_twins() -> None:
         *tables_twins(quick=True, seed=1),
     ]
     assert [r.claim for r in results if not r.passed] == []
-    assert sum(r.kind == "twin" for r in results) == 3
+    assert sum(r.kind == "twin" for r in results) == 4
 
 
 @pytest.mark.parametrize("fault", [fault for fault, _, _ in TWINS])

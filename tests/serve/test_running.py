@@ -211,6 +211,24 @@ def test_a_file_that_no_folder_could_hold_is_a_problem(setting: str, tmp_path: P
     assert checked(config)["ok"]
 
 
+@pytest.mark.parametrize(("setting", "whose"), [("key", "server"), ("ledger_key", "ledger")])
+def test_a_file_that_is_no_key_is_a_problem_and_stays(
+    setting: str, whose: str, tmp_path: Path
+) -> None:
+    write_config(tmp_path)
+    config = tmp_path / "winnow.toml"
+    config.write_text(f'{setting} = "diary.txt"\n{config.read_text()}')
+    (tmp_path / "diary.txt").write_text("my diary\n")
+    (tmp_path / "diary.txt").chmod(0o644)
+    (problem,) = checked(config)["problems"]
+    assert problem.startswith(f"the key of the {whose} in") and "chmod 600" in problem
+    (tmp_path / "diary.txt").chmod(0o600)
+    (problem,) = checked(config)["problems"]
+    assert problem.startswith(f"the key of the {whose} cannot be read from") and "key" in problem
+    assert invoke(["serve", "--config", str(config)]).exit_code == 3
+    assert (tmp_path / "diary.txt").read_text() == "my diary\n"
+
+
 def test_a_key_whose_ledger_is_gone_is_a_problem(tmp_path: Path) -> None:
     write_config(tmp_path)
     config = tmp_path / "winnow.toml"

@@ -31,6 +31,7 @@ from winnow.core.workloads.forms import (
     CodeRanges,
     GridMatrix,
     ProductSets,
+    RangeTable,
     WholeTable,
 )
 from winnow.core.workloads.part import Part
@@ -109,7 +110,7 @@ class Question:
 
     @cached_property
     def key(self) -> bytes:
-        """The same for the same question, however it was written."""
+        """A key that equal questions share, however they were written."""
         if self.codes is not None:
             content = hashlib.blake2b(b"product %s " % str(self.bound).encode(), digest_size=20)
             for column, held in self.codes.items():
@@ -278,6 +279,11 @@ def _question(schema: Schema, part: Part, query: int) -> Question:
             span = np.arange(int(starts[query]), int(stops[query]), dtype=np.int64)
             whole = len(span) == schema.shape[column]
             return Question(schema, {} if whole else {column: span}, label=label)
+        case RangeTable() as form:
+            for column, (start, stop) in form.ranges(query).items():
+                if stop - start < schema.shape[column]:
+                    codes[column] = np.arange(start, stop, dtype=np.int64)
+            return Question(schema, dict(sorted(codes.items())), label=label)
         case BitMatrix():
             return Question(schema, None, part.row(query).astype(np.int64), 1, None, label)
         case GridMatrix(values):

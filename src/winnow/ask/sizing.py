@@ -180,7 +180,7 @@ def _gap(entropy: float, updates: int, terms: Terms) -> float:
 
 
 def _needed(entropy: float, updates: int, terms: Terms) -> float:
-    """The same where every update counts."""
+    """What is needed where every update counts."""
     return math.sqrt(entropy / (2 * updates))
 
 

@@ -21,7 +21,7 @@ from winnow.errors import ParameterError
 
 
 def with_phi(terms: Terms) -> Terms:
-    """The same with a number in the place of ``phi="rows"`` [PMW, Claim V.1]."""
+    """Options with a number in the place of ``phi="rows"`` [PMW, Claim V.1]."""
     if not isinstance(terms.method.phi, str):
         return terms
     if terms.listed is not None:
@@ -34,7 +34,7 @@ def with_phi(terms: Terms) -> Terms:
 
 
 def sampled(terms: Terms) -> Terms:
-    """The same with a number in the place of ``universe="alpha"`` [PMW, Lemma V.2]."""
+    """Options with a number in the place of ``universe="alpha"`` [PMW, Lemma V.2]."""
     if not isinstance(terms.universe, str):
         return terms
     one_of(("alpha",), universe=terms.universe)

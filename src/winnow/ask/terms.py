@@ -39,5 +39,5 @@ class Terms:
     """What of beta pays for a phi that follows from the rows."""
 
     def by(self, **options: Any) -> Terms:
-        """The same with other options of the method."""
+        """Terms with other options of the method."""
         return replace(self, method=replace(self.method, **options))

@@ -90,7 +90,7 @@ def _sizes(method: str, said: dict[str, Any]) -> Sizes:
 
 
 def _from_version_2(document: dict[str, Any]) -> dict[str, Any]:
-    """The same in the words of version 3."""
+    """A file of version 2 in the words of version 3."""
     old = document["plan"]
     relation = from_json(old["event"]).relation
     same = ("rows", "rows_per_person", "max_queries", "beta", "accountant")

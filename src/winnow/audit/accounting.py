@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from winnow.audit.closed_plans import closed_plans
 from winnow.audit.result import AuditResult
@@ -32,8 +31,6 @@ from winnow.privacy import (
     zcdp_epsilon,
     zcdp_rho,
 )
-
-Floats = NDArray[np.float64]
 
 _HERE = Relation.ADD_REMOVE
 _EVENTS: tuple[Event, ...] = (

@@ -55,7 +55,7 @@ class _FloatNoise:
 
 
 def with_epsilon(mechanism: Any, factor: Fraction) -> Any:
-    """The same mechanism with so many times its epsilon, also where another one is inside."""
+    """A mechanism with so many times its epsilon, also where another one is inside."""
     if hasattr(mechanism, "inner"):
         return replace(mechanism, inner=with_epsilon(mechanism.inner, factor))
     return replace(mechanism, epsilon=factor * exact("epsilon", mechanism.epsilon))
@@ -186,7 +186,7 @@ class BrokenCutoffForgotten(_BrokenSparseVector):
     """BROKEN: the noise of the values lacks the factor cutoff."""
 
     def scales(self, utility: Utility) -> tuple[Fraction, Fraction]:
-        """As if there were one report above."""
+        """Scales for one report above."""
         for_threshold, for_values = super().scales(utility)
         return for_threshold, for_values / self.cutoff
 

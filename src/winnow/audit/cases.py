@@ -42,8 +42,6 @@ from winnow.select.mechanisms.sparse_vector import SparseVector
 from winnow.select.mechanisms.truncated_laplace import TruncatedLaplace
 from winnow.select.mechanisms.unknown_domain import LimitedDomain, StabilityThreshold
 
-Integers = NDArray[np.int64]
-
 EPSILON = 1.0
 MARGIN_PARAMETERS = ((0.2, 0.9), (4.0, 0.05))
 """(epsilon, delta) of the large margin mechanism: a loose pair, at which a tiny instance

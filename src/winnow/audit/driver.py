@@ -85,14 +85,14 @@ def enumeration(
 
 
 @dataclass(frozen=True)
-class Claim:
+class NoiseCharge:
     """What noise of one law is charged: an epsilon, or a delta at an epsilon."""
 
     pure: bool
     epsilon: float
 
     @classmethod
-    def of(cls, event: Event, law: str) -> Claim:
+    def of(cls, event: Event, law: str) -> NoiseCharge:
         """What an event claims of Laplace noise, or of Gaussian noise."""
         if law == "laplace":
             return cls(True, float(pure_cost(event).epsilon))
@@ -185,7 +185,7 @@ def enumerate_measured(
     ``pairs`` are the log-probabilities of all outputs for two neighbours each.
     """
     event = mechanism.promise(relation).event
-    claim = Claim.of(event, mechanism.measurement)
+    claim = NoiseCharge.of(event, mechanism.measurement)
     rho = float(zcdp_cost(event).rho)
     worst = farthest(pairs, claim.epsilon)
     return enumeration(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
@@ -26,6 +27,8 @@ from winnow.audit.neighbours import Boxes, Integers
 from winnow.audit.probabilities import Model, hockey_stick
 from winnow.audit.result import AuditResult
 from winnow.core.relation import Relation
+from winnow.numbers.mechanism import HalvingQuantiles
+from winnow.numbers.tree import QuantileTree
 from winnow.privacy import BoundedRange, rows, zcdp_cost
 from winnow.select.audit.ranked import on_unknown_universes
 
@@ -83,6 +86,7 @@ def every_row_is_enumerated() -> AuditResult:
                 *on_private_labels(),
                 *on_unknown_universes(),
                 WeightsRounds(1, 1, 12),  # enumerated in ``ask.audit.claims``
+                HalvingQuantiles(1, Fraction(1), QuantileTree((1,), 2), 3, 1),  # ``numbers.audit``
             )
         )
     }

@@ -35,7 +35,7 @@ class Declared:
 
     @property
     def utility(self) -> Utility:
-        """The same declaration as the library reads it."""
+        """This declaration as the library reads it."""
         return Utility.declare(self.sensitivity, monotone=self.monotone, relation=self.relation)
 
     @property

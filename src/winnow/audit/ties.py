@@ -29,15 +29,15 @@ class RandomTies(Model):
     labels: int
 
     def outcomes(self, d: int) -> Integers:
-        """As without it."""
+        """Those of the model whose ties are in a fixed order."""
         return self.inner.outcomes(d)
 
     def instances(self, boxes: Boxes, *, quick: bool) -> Iterator[tuple[Integers, Integers]]:
-        """As without it."""
+        """Those of the model whose ties are in a fixed order."""
         return self.inner.instances(boxes, quick=quick)
 
     def neighbours(self, bases: Integers, steps: Integers) -> Integers:
-        """As without it."""
+        """Those of the model whose ties are in a fixed order."""
         return self.inner.neighbours(bases, steps)
 
     def log_probabilities(self, scores: Scores) -> Floats:

@@ -48,6 +48,9 @@ COMMANDS = (
     CommandRow("tabulate", "winnow.release.tables.cli:tabulate", RELEASE,
         "Release tables of counts, sums and means, with a standard error for every number.",
         tables=True),
+    CommandRow("quantiles", "winnow.numbers.cli:quantiles", RELEASE,
+        "Release quantiles of a column of numbers: its median, quartiles, or others.",
+        tables=True),
     CommandRow("release", "winnow.release.cli.command:release", RELEASE,
         "Release a synthetic table that answers many queries about a private one.", tables=True),
     CommandRow("ask", "winnow.ask.cli.command:ask", RELEASE,
@@ -71,6 +74,7 @@ _PLANS = (
     CommandRow("itemsets", "winnow.itemsets.cli.command:plan", BEFORE, examples="PLAN_EXAMPLES"),
     CommandRow("learn", "winnow.learn.cli:plan", BEFORE, examples="PLAN_EXAMPLES"),
     CommandRow("tabulate", "winnow.release.tables.cli:plan", BEFORE, examples="PLAN_EXAMPLES"),
+    CommandRow("quantiles", "winnow.numbers.cli:plan", BEFORE, examples="PLAN_EXAMPLES"),
     CommandRow("release", "winnow.release.cli.plan:release", BEFORE),
     CommandRow("lp", "winnow.lp.cli:plan", BEFORE, examples="PLAN_EXAMPLES"),
     CommandRow("ask", "winnow.ask.cli.plan:ask", BEFORE),
@@ -131,15 +135,48 @@ app = lazy(
     _load,
     name="winnow",
     epilog=EXAMPLES,
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
+NEXT = (
+    ("New here", (
+        ("winnow demo", "all of it in a minute, on made-up data"),
+        ("winnow demo --write tour", "made-up files; then try:"),
+        ("winnow top-k tour/sightings.csv --item bird --person person --max-items 5 -k 5 "
+         "--with-counts --epsilon 1 --delta 1e-6", ""),
+    )),
+    ("Your own data", (
+        ("winnow schema --help", "describe a table, and check the description"),
+        ("winnow ledger --help", "a budget that outlives the process"),
+        ("winnow plan --help", "what to expect, before anything is spent"),
+    )),
+    ("Help", (
+        ("winnow --help", "all commands"),
+        ("winnow COMMAND --help", "the options of one"),
+    )),
+)  # fmt: skip
+"""What a user without a command sees: what to do next."""
+
+
+def _show_next() -> None:
+    lines = [f"Winnow {__version__}: differentially private statistics.", ""]
+    for heading, commands in NEXT:
+        lines.append(f"{heading}:")
+        for command, about in commands:
+            lines.append(
+                f"  {command:<24}  {about}".rstrip() if len(command) < 25 else f"  {command}"
+            )
+        lines.append("")
+    typer.echo("\n".join(lines[:-1]))
+
+
 @app.callback()
 def _winnow(
+    context: typer.Context,
     version: Annotated[
         bool,
         typer.Option(
@@ -147,7 +184,9 @@ def _winnow(
         ),
     ] = False,
 ) -> None:
-    """Pick the best item, or the top k, of private data: exactly and with a receipt."""
+    """Differentially private statistics: top lists, tables, synthetic data, questions."""
+    if context.invoked_subcommand is None and not context.args:
+        _show_next()
 
 
 def _version(asked: bool) -> None:

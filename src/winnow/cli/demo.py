@@ -106,7 +106,7 @@ def _tell(out: Path, seed: int | None) -> None:
 
     import winnow
     from winnow.cli.comparison import show_comparison
-    from winnow.cli.demo_log import NAME, account, fresh_ledger, refused_and_shown, top_of_a_log
+    from winnow.cli.demo_log import account, fresh_ledger, refused_and_shown, top_of_a_log
     from winnow.cli.demo_table import synthetic_table
     from winnow.cli.printing import console, show_release
     from winnow.core.saving import save_released
@@ -169,17 +169,21 @@ def _tell(out: Path, seed: int | None) -> None:
         if (out / name).exists():
             show.print(Text.assemble((f"  {out / name}", "bold"), f"  {about}"), soft_wrap=True)
 
-    heading("Try it yourself")
-    for line in (
-        f"winnow select {out / 'counts.csv'} --epsilon 1 --monotone -k 3",
-        f"winnow top-k {out / 'sightings.csv'} --item bird --person person -k 5 --epsilon 1 "
-        "--delta 1e-6",
-        f"winnow plan release --schema {out / 'schema.json'} --workload marginals:3 -n 4000 "
-        "--epsilon 1 --delta 1e-6",
-        "winnow plan top-k --zipf 1 --top 1000 --candidates 60 -k 10 --epsilon 1",
-        f"winnow ledger show {out / NAME}",
-    ):
+    heading("Now you: three commands that work as they stand")
+    for line in next_commands(out):
         show.print(f"  {line}", style="cyan", soft_wrap=True)
+
+
+def next_commands(folder: Path) -> tuple[str, ...]:
+    """What to try next, on the files of the demonstration."""
+    return (
+        f"winnow top-k {folder / 'sightings.csv'} --item bird --person person --max-items 5 -k 5 "
+        "--with-counts --epsilon 1 --delta 1e-6",
+        f"winnow tabulate {folder / 'people.csv'} --schema {folder / 'schema.json'} "
+        "--workload marginals:1 --epsilon 1 --one-row-per-person",
+        f"winnow plan release --schema {folder / 'schema.json'} --workload marginals:3 -n 4000 "
+        "--epsilon 1 --delta 1e-6",
+    )
 
 
 def _write_votes(folder: Path) -> dict[str, int]:

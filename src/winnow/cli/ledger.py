@@ -135,12 +135,13 @@ def init(
 
 @reported()
 def show(place: PlaceArgument, key: KeyOption = None, json: JsonOption = False) -> None:
-    """Show what is used of every dataset's cap, and the latest charges.
+    """Show what is used of every dataset's cap and what is left, and the latest charges.
 
     What is guaranteed is the cap, from the first charge to the last; the amount used so far
     is bookkeeping.
     """
     from winnow.cli.printing import console, grid, show_json
+    from winnow.privacy.refusals import COMPOSING
 
     ledger = opened(place, key)
     datasets, entries = ledger.datasets(), ledger.entries()
@@ -150,8 +151,14 @@ def show(place: PlaceArgument, key: KeyOption = None, json: JsonOption = False) 
     screen = console()
     screen.print(
         grid(
-            [("dataset", "left"), ("cap", "left"), ("used", "right"), ("charges", "right")],
-            [(d.label, str(d.guarantee), _used(d), str(d.charges)) for d in datasets],
+            [
+                ("dataset", "left"),
+                ("cap", "left"),
+                ("used", "right"),
+                ("left", "right"),
+                ("charges", "right"),
+            ],
+            [(d.label, str(d.guarantee), _used(d), _left(d), str(d.charges)) for d in datasets],
         )
     )
     for d in datasets:
@@ -164,6 +171,7 @@ def show(place: PlaceArgument, key: KeyOption = None, json: JsonOption = False) 
             )
     charges = [entry for entry in entries if entry.kind == "charge"]
     if charges:
+        screen.print(COMPOSING, style="dim", markup=False)
         screen.print(f"The latest {min(len(charges), 10)} of {len(charges)} charges", style="bold")
         rows = [_charge_row(entry) for entry in charges[-10:]]
         heads = ("entry", "time (UTC)", "dataset", "analyst", "charged")
@@ -238,6 +246,12 @@ def _without_formulas(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _left(dataset: Dataset) -> str:
+    from winnow.privacy.rounding import text_down
+
+    return text_down(dataset.cap.room(dataset.used).size, 4)
+
+
 def _used(dataset: Dataset) -> str:
     used, limit = dataset.spent, dataset.cap.limit_after(dataset.used)
     text = f"{dataset.cap.unit} {float(used.size):.4g} of {float(limit.size):.4g}"
@@ -256,6 +270,8 @@ def _charge_row(entry: Entry) -> tuple[str, ...]:
 
 
 def _document(ledger: Ledger, datasets: list[Dataset], entries: list[Entry]) -> dict[str, Any]:
+    from winnow.privacy.rounding import stated_at_most
+
     return {
         "ledger": ledger.name,
         "head": entries[-1].head if entries else None,
@@ -267,6 +283,7 @@ def _document(ledger: Ledger, datasets: list[Dataset], entries: list[Entry]) -> 
                 "unit": d.cap.unit,
                 "limit": float(d.cap.limit.size),
                 "used": float(d.spent.size),
+                "left": stated_at_most(d.cap.room(d.used).size),
                 "delta_limit": float(d.cap.limit_after(d.used).delta),
                 "delta_used": float(d.used.delta),
                 "charges": d.charges,

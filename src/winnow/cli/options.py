@@ -15,16 +15,9 @@ import typer
 from winnow.cli.derived import number_or_pair
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
-from winnow.mechanisms import words
 
 if TYPE_CHECKING:
     from winnow.core.schema import Schema
-
-
-def choices(name: str, verb: str, *first: str) -> type[StrEnum]:
-    """The words of the table of mechanisms that an option takes."""
-    allowed = (*first, *words(verb))
-    return StrEnum(name, [(word.upper().replace("-", "_"), word) for word in allowed])  # type: ignore[return-value]
 
 
 def option(flag: str, metavar: str, help: str, panel: str) -> Any:
@@ -36,13 +29,6 @@ SCHEMA_EXAMPLE = """
 A schema is a JSON file: {"age": {"edges": [0, 40, 60, 120]}, "sex": {"values": ["Female", \
 "Male"]}, "rooms": 10}. Everything in it is public.
 """
-
-
-class Thresholds(StrEnum):
-    """The thresholds of the large margin mechanism by name."""
-
-    TIGHT = "tight"
-    PRINTED = "printed"
 
 
 class Labels(StrEnum):
@@ -116,8 +102,8 @@ HeaderOption = Annotated[
     bool,
     typer.Option(
         "--header",
-        help="The first line of the file names its columns for certain, so that messages may "
-        "show what stands there; otherwise they show only names that you gave.",
+        help="The file has a header row; error messages may quote it. Without this they quote "
+        "only names that you gave.",
     ),
 ]
 
@@ -214,7 +200,7 @@ class TextOptions:
     ] = None
 
     def said(self) -> dict[str, Any]:
-        """The same in the words of ``winnow.read_table`` and ``winnow.counts``."""
+        """These options in the words of ``winnow.read_table`` and ``winnow.counts``."""
         names = None if self.names is None else [name.strip() for name in self.names.split(",")]
         return {
             "line_breaks": self.line_breaks,

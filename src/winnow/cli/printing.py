@@ -42,7 +42,7 @@ def working(what: str) -> AbstractContextManager[object]:
 
 @contextmanager
 def counting(what: str) -> Iterator[Callable[[int, int], None]]:
-    """The same with a bar, moved by the function that it gives: (parts done, parts in all)."""
+    """Show a bar, moved by the function that it gives: (parts done, parts in all)."""
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (

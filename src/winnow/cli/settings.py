@@ -106,7 +106,7 @@ def _read(file: Path, words: tuple[str, ...], params: list[Any]) -> dict[str, An
 
 
 def _value(value: Any, name: str, file: Path) -> Any:
-    """As it would be typed; what it has to be is checked with the option."""
+    """A value as it would be typed; what it has to be is checked with the option."""
     if isinstance(value, bool):
         return value
     if isinstance(value, list) and all(isinstance(each, str | int | float) for each in value):

@@ -23,7 +23,7 @@ def universe_file(typed: str | None) -> Path | None:
 
 
 def universe_from(typed: str | None, schema: Schema | None) -> int | str | list[list[str]] | None:
-    """As the verbs take it; a file is read, with the names of the columns in its first line."""
+    """A universe for the verbs; a file is read, with the names of the columns in its first line."""
     file = universe_file(typed)
     if typed is None or typed == ALPHA:
         return typed
@@ -54,14 +54,3 @@ def universe_from(typed: str | None, schema: Schema | None) -> int | str | list[
         raise DataError(f"row {uneven} of {file} has not one field for each of its columns")
     order = [heads.index(name) for name in schema.names]
     return [[row[place] for place in order] for row in rows]
-
-
-def distance_from(typed: str | None) -> float | str | None:
-    """How far data may be from those that the cells can carry."""
-    if typed is None or typed == "rows":
-        return typed
-    with instead(
-        ParameterError(f"--phi {shown(typed)} is no number; give one like 0.01, or rows"),
-        ValueError,
-    ):
-        return float(typed)

@@ -153,7 +153,7 @@ def public_rows(rows: int | None, known: int | None) -> int | None:
 
 
 def rows_to_release(rows: int | None, known: int | None) -> int | None:
-    """The same, for what takes fractions of the rows: there has to be one."""
+    """The public number of rows for what takes fractions of them: there has to be a row."""
     found = public_rows(rows, known)
     if found is not None and found < 1:
         raise DataError("the table has no rows; there is nothing to release")

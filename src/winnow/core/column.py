@@ -1,22 +1,25 @@
 """One public column of a schema: which values it may hold, and the code of each.
 
-Nothing here is learned from data. A column is one of three kinds:
+Nothing here is learned from data. A column is one of four kinds:
 
     codes       whole numbers 0 .. n-1; or texts, each in one of n buckets by a public hash
     categories  declared values: all text, all numbers or all true/false, None beside them; or
                 numbers of a calendar's unit (year, quarter, month, weekday, hour) of dates
     bins        numbers, or dates and times, between public edges; bin i is
                 [edge_i, edge_{i+1}), the last is closed
+    number      numbers of a public grid low, low + step, ..., high; code i is low + i step, and a
+                value between two points counts as the nearest
 
 ``missing`` names a code for missing values, ``other`` a last code for whatever is outside;
-``clip`` puts numbers beyond the outer edges into the outer bins; ``drop`` leaves out rows whose
+``clip`` puts numbers beyond the outer edges into the outer bins, and those beyond the grid on its
+ends; ``drop`` leaves out rows whose
 value is outside. Without them a value outside is an error when a table is read.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -38,10 +41,11 @@ from winnow.core.declaration import (
     list_of,
     plain_edge,
 )
+from winnow.core.number_grid import GridLabels, NumberGrid, checked_grid, number_grid
 from winnow.errors import ParameterError
 from winnow.foreign import shown
 
-Kind = Literal["codes", "categories", "bins"]
+Kind = Literal["codes", "categories", "bins", "number"]
 _WAYS = ("clip", "drop", "trim", "chosen_by_looking")
 """What a declaration turns on by true."""
 
@@ -58,6 +62,8 @@ class Column:
     """The declared values of categories, in the order of their codes."""
     edges: tuple[Edge, ...] = ()
     """The edges of bins, increasing."""
+    grid: NumberGrid | None = None
+    """For numbers: the points that they are counted at."""
     other_label: str | None = None
     """The label of the last code, for values outside the declared ones; None: there is none."""
     clip: bool = False
@@ -93,6 +99,8 @@ class Column:
             object.__setattr__(self, "edges", edges_of(self.name, self.edges))
             object.__setattr__(self, "codes", len(self.edges) - 1)
             content = "time" if isinstance(self.edges[0], str) else "number"
+        elif self.kind == "number" and self.grid is not None:
+            object.__setattr__(self, "codes", checked_grid(self.name, self.grid).size)
         else:
             raise ParameterError(f"column {self.name!r} has the unknown kind {self.kind!r}")
         object.__setattr__(self, "content", content)
@@ -101,8 +109,8 @@ class Column:
     def _check_ways(self) -> None:
         """Refuse ways to treat values that this kind does not have, or that contradict."""
         said = f"column {self.name!r}"
-        if self.clip and self.kind != "bins":
-            raise ParameterError(f"{said}: clip is for edges; leave it out")
+        if self.clip and not self.placed:
+            raise ParameterError(f"{said}: clip is for edges and numbers; leave it out")
         if self.drop and self.other:
             raise ParameterError(
                 f"{said}: a value outside either counts as 'other' or drops its row; give one"
@@ -163,6 +171,8 @@ class Column:
             case ["bins", "range"]:
                 edges = equal_bins(name, given["range"], given["bins"])
                 return cls(name, "bins", edges=edges, **ways)
+            case _ if "type" in given:
+                return cls(name, "number", grid=number_grid(name, given), **ways)
         raise ParameterError(
             f"column {name!r} is declared by {_listed(given)}; give one of {FORMS}, with "
             '"other": true, "clip": true, "drop": true, "missing": true, "na": [...] or '
@@ -177,6 +187,8 @@ class Column:
         elif self.kind == "categories":
             form = {"calendar": self.calendar} if self.calendar else {}
             form["values"] = list(self.values)
+        elif self.grid is not None:
+            form = dict(self.grid.to_dict())
         else:
             form = {"edges": list(self.edges)}
         for word, label in (("missing", self.missing_label), ("other", self.other_label)):
@@ -205,14 +217,22 @@ class Column:
         return self.codes + (self.missing_label is not None) + self.other
 
     @property
+    def placed(self) -> bool:
+        """Whether values are placed among public numbers: in bins, or on a grid."""
+        return self.kind in ("bins", "number")
+
+    @property
     def ordered(self) -> bool:
         """Whether ranges of its codes mean something."""
         return self.kind != "categories" and not self.hashed
 
     @cached_property
-    def labels(self) -> tuple[Any, ...]:
+    def labels(self) -> Sequence[Any]:
         """The public label of each code: the code, the value, or a text like '[40, 60)'."""
         own: tuple[Any, ...]
+        more = tuple(each for each in (self.missing_label, self.other_label) if each is not None)
+        if self.grid is not None:
+            return GridLabels(self.grid, more)
         if self.kind == "codes":
             own = tuple(range(self.codes))
         elif self.kind == "categories":
@@ -223,8 +243,7 @@ class Column:
                 f"[{plain_edge(low)}, {plain_edge(high)}{']' if i == last else ')'}"
                 for i, (low, high) in enumerate(pairwise(self.edges))
             )
-        more = (self.missing_label, self.other_label)
-        return (*own, *(label for label in more if label is not None))
+        return (*own, *more)
 
     @property
     def digits(self) -> int:

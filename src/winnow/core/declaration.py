@@ -26,7 +26,7 @@ Edge = int | float | str
 
 FORMS = (
     '{"codes": n}, {"values": [...]}, {"edges": [...]}, {"range": [low, high], "bins": n}, '
-    '{"calendar": "month"} or {"buckets": n}'
+    '{"type": "number", "low": a, "high": b, "step": c}, {"calendar": "month"} or {"buckets": n}'
 )
 COMMENT = "_comment"
 CALENDAR: dict[str, range | None] = {

@@ -136,7 +136,7 @@ class ByTail(Formulas):
 
     @abstractmethod
     def _largest_one(self, x: float, p: float) -> float:
-        """The same of one clock."""
+        """The noise of one clock, from x and p."""
 
     @abstractmethod
     def _largest_within(self, a: Arithmetic, x: Interval, q: Interval, p: Interval) -> Interval:

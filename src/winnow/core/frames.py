@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,11 +30,11 @@ class Framed(ABC):
         return as_frame(self.to_columns(**options), "pandas")
 
     def to_polars(self, **options: Any) -> Any:
-        """The same as a Polars frame."""
+        """The columns as a Polars frame."""
         return as_frame(self.to_columns(**options), "polars")
 
     def to_arrow(self, **options: Any) -> Any:
-        """The same as an Arrow table."""
+        """The columns as an Arrow table."""
         return as_frame(self.to_columns(**options), "arrow")
 
 
@@ -62,7 +63,7 @@ def plain_column(values: list[Any] | tuple[Any, ...]) -> NDArray[Any]:
     return labelled(tuple(texts), np.arange(len(texts)))
 
 
-def labelled(labels: tuple[Any, ...], codes: NDArray[Any]) -> NDArray[Any]:
+def labelled(labels: Sequence[Any], codes: NDArray[Any]) -> NDArray[Any]:
     """The label of each code: an array of numbers where all labels are, else of objects."""
     kinds = {type(label) for label in labels}
     if kinds in ({int}, {float}, {bool}, {int, float}):

@@ -42,7 +42,7 @@ class Card:
     """Draws a PNG file, where matplotlib is installed."""
 
     def with_notes(self, *notes: tuple[str, str], folded: Sequence[tuple[str, str]] = ()) -> Card:
-        """The same with more below it."""
+        """This card with more below it."""
         return replace(self, notes=(*self.notes, *notes), folded=(*self.folded, *folded))
 
     def html(self) -> str:
@@ -125,7 +125,7 @@ def lines_card(title: str, lines: Sequence[Sequence[str]], *notes: str, texts: i
 
 
 def ruled(lines: Sequence[Sequence[str]], texts: Collection[int]) -> list[str]:
-    """The same as plain text, with a rule below the headings; the columns ``texts`` start left."""
+    """Lines as plain text, with a rule below the headings; the columns ``texts`` start left."""
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     shown = [
         "  ".join(

@@ -112,11 +112,11 @@ class Released(InNotebook, Framed, Generic[T]):
         return viewed
 
     def about(self, unit: Unit) -> Released[T]:
-        """The same with a guarantee that names the privacy unit, and what its schema notes."""
+        """A result whose guarantee names the privacy unit, and what its schema notes."""
         return replace(self, guarantee=self.guarantee.about(unit), receipt=self.receipt.about(unit))
 
     def held(self, note: str) -> Released[T]:
-        """The same with a receipt that says until when it was held back."""
+        """A result whose receipt says until when it was held back."""
         return replace(self, receipt=replace(self.receipt, held=note))
 
     def to_dict(self) -> dict[str, Any]:
@@ -171,7 +171,7 @@ class Released(InNotebook, Framed, Generic[T]):
         )
 
     def to_json(self, indent: int | None = 2) -> str:
-        """The same as JSON text."""
+        """Value, guarantee and receipt as JSON text."""
         return json.dumps(self.to_dict(), indent=indent, default=str)
 
     def __str__(self) -> str:

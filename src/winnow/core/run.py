@@ -48,12 +48,6 @@ def run(
     return _released(plan, data, grant, randomness.tape(), padding or Padding(None))
 
 
-def redeem(plan: Plan[D, R], data: D, grant: Grant, tape: Tape) -> Released[R]:
-    """Release what is planned for a charge that was made before."""
-    _check(plan, data)
-    return _released(plan, data, grant, tape, Padding(None))
-
-
 def open_run(
     plan: Plan[D, R],
     unit: Unit,

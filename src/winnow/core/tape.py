@@ -67,7 +67,7 @@ class Tape:
         self._claimed = True
 
     def check_owner(self) -> None:
-        """The same bits in a parent and its fork would be one noise for two releases."""
+        """Refuse a fork: equal bits in parent and fork would be one noise for two releases."""
         if self._owner is not None:
             self._owner.check("this tape", "take a fresh one here")
 
@@ -109,7 +109,7 @@ class Tape:
         return Cipher(algorithms.AES256(self._key[:32]), modes.CTR(counter)).encryptor(), skip
 
     def chunks(self, first: int, count: int) -> Iterator[Words]:
-        """The same words, CHUNK at a time, each yielded in one reused buffer."""
+        """The words, CHUNK at a time, each yielded in one reused buffer."""
         stream, skip = self._from(first, count)
         if skip:
             stream.update(_ZEROS[: 4 * skip])

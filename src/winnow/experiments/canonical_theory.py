@@ -198,7 +198,6 @@ def draw_data_table(measured: Findings) -> Figure:
 
 
 _TIMED = ("CANONICAL", "CANONICAL, γ = 1", "ONESHOT (exponential)", "PEELING (Gumbel)")
-_REAL = 17_770
 
 
 def measure_runtimes(run: ExperimentRun) -> Findings:

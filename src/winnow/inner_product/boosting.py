@@ -33,7 +33,7 @@ class Ensemble:
         return np.where(total >= 0, 1, -1).astype(np.int8)
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data, ready for JSON."""
+        """The vote as plain data, ready for JSON."""
         return {"learners": list(self.learners), "positions": list(self.positions)}
 
 

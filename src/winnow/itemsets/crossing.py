@@ -42,16 +42,19 @@ class FrequentItemsets:
     """A selection over all itemsets of a size, and noisy supports of the winners if asked.
 
     Formal guarantees
-        Those of the selection. With `counts_epsilon` also one discrete Laplace event on the
+        Those of the selection. With `counts_epsilon` also discrete Laplace noise on the
         winners' supports: one person moves each by at most one_sided and has at most
         max_baskets C(max_items, size) itemsets, so the l1 sensitivity is the smaller
         of k one_sided and of that (twice that under substitution); `k` is the most that can be
-        released. [Canonne-Kamath-Steinke 2020]
-        With `subsets` the supports of all subsets of the winners are measured by the same
+        released. It is charged as ``moved`` measurements, where neighbours move no more supports
+        than that, each by no more than an even share of that sensitivity (``moved_alike``).
+        [Canonne-Kamath-Steinke 2020]
+        With `subsets` the supports of all subsets of the winners are measured by one
         event, the number of baskets among them (the empty set). Which these are follows from
         what is released, so their number t is public when the noise is scaled: the l1
         sensitivity is the smaller of t one_sided and of max_baskets times the sum of
-        C(max_items, j) over j = 0 .. size, twice that under substitution.
+        C(max_items, j) over j = 0 .. size, twice that under substitution. t may be 1, so that
+        the event is that of one number.
     """
 
     selection: RankedSelection
@@ -59,9 +62,11 @@ class FrequentItemsets:
     k: int = 1
     counts_epsilon: Real | None = None
     subsets: bool = False
+    moved: int = 1
+    """So many measurements the noise on the supports is charged as."""
 
     def __post_init__(self) -> None:
-        set_counts(self, size="size", k="k")
+        set_counts(self, size="size", k="k", moved="moved")
         if self.size > MOST_ITEMS:
             raise ParameterError(f"size={self.size} is above {MOST_ITEMS}; give 1 to {MOST_ITEMS}")
         if self.counts_epsilon is not None:
@@ -81,7 +86,7 @@ class FrequentItemsets:
         first = self.selection.promise(relation)
         if self.counts_epsilon is None:
             return first
-        return promise_with_counts(first, relation, self.counts_epsilon)
+        return promise_with_counts(first, relation, self.counts_epsilon, self.moved)
 
     def guarantee(self, promised: Promise) -> Guarantee:
         """What the release states about itself."""
@@ -120,6 +125,24 @@ class FrequentItemsets:
             and self.noise_scale(about, self._most_numbers()) < 2**50
         ):
             raise ParameterError("epsilon is too small or too large for noisy counts of 64 bits")
+        if self.moved > 1 and self.moved > self.moved_alike(about):
+            raise ParameterError(
+                f"moved={self.moved} measurements were planned for other baskets; of these a "
+                f"person moves {self.moved_alike(about)} supports alike: plan for them"
+            )
+
+    def moved_alike(self, baskets: SealedBaskets | AboutBaskets) -> int:
+        """The most measurements that the noise on the winners' supports may be charged as.
+
+        Either all k supports may move, each by at most one_sided, which the noise is scaled to.
+        Or a bound on baskets allows less than k one_sided in all: where one_sided is 1 it allows so
+        many supports, by one each. Where it is more a few may move further than an even share.
+        """
+        whole = self._sensitivity(baskets, self.k)
+        one = baskets.utility.one_sided
+        if self.subsets or self.counts_epsilon is None:
+            return 1
+        return self.k if whole == self.k * one else int(whole) if one == 1 else 1
 
     def _joined(self, baskets: SealedBaskets | AboutBaskets) -> bool:
         """Whether an engine can count the itemsets, however long baskets are."""
@@ -131,15 +154,19 @@ class FrequentItemsets:
 
     def noise_scale(self, baskets: SealedBaskets | AboutBaskets, numbers: int) -> Fraction:
         """The scale of the noise on so many supports: l1 sensitivity/epsilon."""
+        if self.counts_epsilon is None:
+            raise ValueError("no counts are released")
+        return self._sensitivity(baskets, numbers) / exact("epsilon", self.counts_epsilon)
+
+    def _sensitivity(self, baskets: SealedBaskets | AboutBaskets, numbers: int) -> Fraction:
+        """By how much one person moves so many supports in all."""
         utility = baskets.utility
         moved: Fraction = numbers * utility.one_sided
         if baskets.max_items is not None:
             sizes = range(self.size + 1) if self.subsets else (self.size,)
             own = baskets.max_baskets * sum(comb(baskets.max_items, j) for j in sizes)
             moved = min(moved, Fraction(max(1, utility.relation.people * own)))
-        if self.counts_epsilon is None:
-            raise ValueError("no counts are released")
-        return moved / exact("epsilon", self.counts_epsilon)
+        return moved
 
     def one_drawn(self, baskets: SealedBaskets, key: Key) -> Any:
         """The best itemset, with its support if asked; None: no itemset stands out."""

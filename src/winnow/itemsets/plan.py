@@ -146,6 +146,7 @@ def planned(asked: Itemsets, about: AboutBaskets | SealedBaskets) -> ItemsetPlan
     subsets = asked.supports == "subsets"
     counts = None if asked.supports is None else share
     mechanism = FrequentItemsets(choice.selection, size, most, counts, subsets)
+    mechanism = replace(mechanism, moved=mechanism.moved_alike(public))
     mechanism.check(public)
 
     def check(baskets: SealedBaskets) -> None:

@@ -14,6 +14,7 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -131,17 +132,16 @@ class Feature:
                 "which a rule cannot read off new rows; leave it out, or declare it by values, "
                 "numbers or edges"
             )
-        if column.kind == "bins":
-            inner = tuple(float(edge) for edge in column.edges[1:-1])
+        if column.placed:
+            inner, outer = _cuts_of(column)
             strict = column.other and not column.clip
-            limits = (float(column.edges[0]), float(column.edges[-1])) if strict else None
             return cls(
                 column.name,
                 "cuts",
                 cuts=inner,
                 count=column.codes,
                 other=column.other_label,
-                limits=limits,
+                limits=outer if strict else None,
             )
         if column.kind == "categories":
             kept = column.values
@@ -338,6 +338,26 @@ def _real(held: NDArray[Any], where: str) -> NDArray[np.float64]:
 
 def _plain(number: float) -> str:
     return str(int(number)) if float(number).is_integer() and abs(number) < 1e15 else repr(number)
+
+
+_MOST_CUTS = 1 << 12
+"""Cuts of a column of numbers: models hold a number for each, and people read what comes out."""
+
+
+def _cuts_of(column: Column) -> tuple[tuple[float, ...], tuple[float, float]]:
+    """Where the codes of numbers part, and the outer ends: edges, or halfway between numbers."""
+    grid = column.grid
+    if grid is None:
+        edges = tuple(float(edge) for edge in column.edges)
+        return edges[1:-1], (edges[0], edges[-1])
+    if grid.size > _MOST_CUTS:
+        raise ParameterError(
+            f"the column {column.name!r} has {grid.size:,} numbers, too many for tests between "
+            "them; declare edges, or a larger step"
+        )
+    half = Fraction(1, 2)
+    cuts = tuple(float(grid.low + grid.step * (code - half)) for code in range(1, grid.size))
+    return cuts, (float(grid.low), float(grid.high))
 
 
 def schema_features(schema: Schema) -> tuple[Feature, ...]:

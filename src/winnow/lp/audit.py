@@ -127,7 +127,7 @@ def scalar_model(sensitivity: float = SENSITIVITY) -> ScalarModel:
 
 
 def constraint_model(sensitivity: float | None = None) -> ConstraintModel:
-    """The same for rows of people."""
+    """The model where rows are people."""
     if sensitivity is None:
         sensitivity = float(OWNED.sensitivity(SCALE))
     return ConstraintModel(float(OWNED.epsilon) / (2 * sensitivity), _OWNED_STEP, OWNED.density)

@@ -65,7 +65,7 @@ def search(
 
 
 def search_owned(run: ConstraintRun, problem: OwnedProblem, plan: LpExpected) -> Found:
-    """The same where rows are people: a value passes if fewer rows than promised are unmet."""
+    """A search where rows are people: a value passes if fewer rows than promised are unmet."""
     nothing = np.zeros(0, np.int64)
 
     def solved(opt: float) -> Found:
@@ -111,7 +111,7 @@ def accepted(plan: LpExpected) -> float:
 
 
 def by_choices(choose: Callable[[Floats], int], problem: ScalarProblem, plan: LpExpected) -> Found:
-    """The same multiplicative weights, with rows that are chosen elsewhere, one at a time.
+    """Multiplicative weights with rows that are chosen elsewhere, one at a time.
 
     ``choose`` takes the public point x and releases a row.
     """

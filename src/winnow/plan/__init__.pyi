@@ -19,6 +19,9 @@ from winnow.learn.plan import learn as learn
 from winnow.lp.plan import LpPlan as LpPlan
 from winnow.lp.plan import lp as lp
 from winnow.lp.plan import lp_optimum as lp_optimum
+from winnow.numbers.expected import QuantileRow as QuantileRow
+from winnow.numbers.plan import QuantilesPlan as QuantilesPlan
+from winnow.numbers.plan import quantiles as quantiles
 from winnow.read.about import AboutTable as AboutTable
 from winnow.read.about import table as table
 from winnow.release.graphical.expected import WideExpected as WideExpected

@@ -300,7 +300,7 @@ def _epsilon_of_parts(event: Event, delta: Fraction) -> Fraction | None:
 
 
 def as_substitution(event: Event) -> Event:
-    """The same mechanism, charged for replacing one record instead of adding or removing one.
+    """Charge a mechanism for replacing one record instead of adding or removing one.
 
     A replacement is a removal and an addition, so every bound is used twice: epsilon and
     range double, noise multipliers halve (rho is four times as large) [Dwork-Roth 2014,

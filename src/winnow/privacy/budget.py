@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from threading import Lock
-from typing import TYPE_CHECKING, NoReturn, SupportsIndex
+from typing import TYPE_CHECKING, NoReturn, Protocol, SupportsIndex
 
-from winnow.core.checks import Real
+from winnow.core.checks import Real, exact
 from winnow.core.notebook import Card, InNotebook, pairs_card
 from winnow.core.process import Owner
 from winnow.core.relation import Relation
@@ -16,12 +18,24 @@ from winnow.privacy.cap import Amount, Cap
 from winnow.privacy.events import Event
 from winnow.privacy.grant import Grant, issue, single_use_grant
 from winnow.privacy.guarantee import Guarantee
-from winnow.privacy.rounding import stated_at_least, stated_at_most
+from winnow.privacy.refusals import COMPOSING
+from winnow.privacy.rounding import stated_at_least, stated_at_most, text_down
 
 if TYPE_CHECKING:
     from winnow.core.tape import WrittenKey
 
 __all__ = ["Budget", "Grant", "Usage", "single_use_grant"]
+
+_LEAST = Fraction(1, 10**6)
+"""The part of a cap below which the largest epsilon is not searched for."""
+
+
+class Planned(Protocol):
+    """A plan that says what it would be charged."""
+
+    @property
+    def event(self) -> Event:
+        """What it would be charged."""
 
 
 @dataclass(frozen=True)
@@ -144,6 +158,32 @@ class Budget(InNotebook):
         used, room = self._used(), self._room()
         return self._usage(used, stated_at_most(room.size), stated_at_most(room.delta))
 
+    def largest(self, ask: Callable[[float], Event | Planned]) -> float:
+        """The largest epsilon, to three digits, for which what is asked would still be charged.
+
+        ``ask`` takes an epsilon and gives a plan of ``wn.plan``, or an event:
+        ``budget.largest(lambda e: wn.plan.select(about, epsilon=e, budget=budget))``. Nothing is
+        charged. It is 0 where nothing would be. Whoever asks for so much gets it, if nobody
+        else charges meanwhile.
+        """
+
+        def fits(epsilon: float) -> bool:
+            found = ask(epsilon)
+            return self._fits(found if isinstance(found, Event) else found.event)
+
+        low, high = Fraction(0), exact("epsilon", self.guarantee.epsilon)
+        if fits(float(high)):
+            return float(high)
+        least = _LEAST * high
+        while high - low > max(low / 1000, least):
+            middle = (low + high) / 2
+            low, high = (middle, high) if fits(float(middle)) else (low, middle)
+        return float(text_down(low, 4))
+
+    def _fits(self, event: Event) -> bool:
+        """Whether an event could be charged now."""
+        return self._cap.fits(event, self._used())
+
     def _usage(self, used: Amount, amount: float, delta: float) -> Usage:
         limit = self._cap.limit_after(used)
         caps = stated_at_most(limit.size), stated_at_most(limit.delta)
@@ -152,7 +192,8 @@ class Budget(InNotebook):
     def _card(self) -> Card:
         rows = [("used", str(self.spent)), ("left", str(self.left))]
         rows.append(("charges", f"{len(self.events):,}"))
-        return pairs_card("Budget", rows).with_notes(("guarantee", str(self.guarantee)))
+        notes = (("guarantee", str(self.guarantee)), ("used and left", COMPOSING))
+        return pairs_card("Budget", rows).with_notes(*notes)
 
     def __repr__(self) -> str:
         return f"<Budget {self.guarantee}; used {self.spent}>"

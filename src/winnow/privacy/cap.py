@@ -215,7 +215,7 @@ class Cap:
         return self.limit_after(Amount())
 
     def limit_after(self, used: Amount) -> Amount:
-        """The same when something is used: the first charge decides how delta is split."""
+        """The limit when something is used: the first charge decides how delta is split."""
         size = self.splits[0][0].size
         assert size is not None
         return Amount(size, max(way.delta for split in self._open(used) for way in split))

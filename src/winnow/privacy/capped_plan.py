@@ -12,11 +12,12 @@ from winnow.core.checks import Real, count, exact, one_of, positive, probability
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
 from winnow.privacy.accountants import zcdp_cost
-from winnow.privacy.calibration import meets, target_guarantee
+from winnow.privacy.calibration import largest_tight, meets, target_guarantee
 from winnow.privacy.capped import lost_mass, optimal_composition
+from winnow.privacy.capped_value import capped_delta
 from winnow.privacy.events import MOST_STEPS, CappedRounds, Compose, Event
 from winnow.privacy.guarantee import Guarantee
-from winnow.privacy.rounding import text_down
+from winnow.privacy.rounding import at_least, at_most, text_down
 
 _SHARES = tuple(Fraction(share, 100) for share in (1, 3, 7, 15, 30, 50))
 """Parts of delta that are tried for the lost mass; any of them is safe."""
@@ -50,9 +51,10 @@ def calibrate_capped(
 ) -> CappedPlan:
     """The largest epsilon of a round for a session that ends after so many updates.
 
-    ``accountant`` is "tight" (the optimal composition of the steps, for a session that is
-    all there is) or "zcdp" (for one that is charged to a budget, which needs the lost mass
-    of the event in its ``delta_for_events``). The number of rounds is not limited; that of
+    ``accountant`` is "tight" (for a session that is all there is: value iteration, or for very
+    many updates the optimal composition of the steps) or "zcdp" (for one that is charged to a
+    budget, which needs the lost mass of the event in its ``delta_for_events``). The number of
+    rounds is not limited; that of
     steps is chosen so that lost mass and composition together stay within delta; with
     ``lost`` exactly that part of delta is set aside for the lost mass. ``initial`` is an
     event that comes first and is paid from the same target (zcdp only); the event of the
@@ -109,9 +111,37 @@ def calibrate_capped(
             f"no round can be private enough for {updates} updates at epsilon={epsilon}, "
             f"delta={delta}; ask for fewer updates"
         )
+    if accountant == "tight" and lost is None:
+        size = _larger(int(updates), size, target, allowed)
+        steps = _cheapest_steps(int(updates), size, target, [s * allowed for s in shares]) or steps
     event = whole(float(size), steps)
     guarantee = target_guarantee(event, epsilon, delta)
     return CappedPlan(int(updates), float(size), steps, event, accountant, guarantee)
+
+
+def _larger(updates: int, size: Fraction, target: Fraction, allowed: Fraction) -> Fraction:
+    """The epsilon of a round that value iteration allows, from one that the sum of bounds does."""
+
+    def delta_at(parameter: float) -> float:
+        return capped_delta(updates, Fraction(parameter), target)
+
+    found = largest_tight(delta_at, at_most(allowed), start=float(size), below=False)
+    larger = size if found is None else _six_digits(Fraction(found))
+    return larger if larger > size and delta_at(at_least(larger)) <= allowed else size
+
+
+def _cheapest_steps(
+    updates: int, size: Fraction, target: Fraction, losses: list[Fraction]
+) -> int | None:
+    """The steps with which the event costs least beside others, as nearly as these losses say."""
+    known = [_fewest_steps(updates, size, lost) for lost in losses]
+    return min(
+        (steps for steps in known if steps is not None),
+        key=lambda steps: (
+            lost_mass(updates, size, steps) + Fraction(optimal_composition(size, steps, target))
+        ),
+        default=None,
+    )
 
 
 def _fewest_steps(updates: int, size: Fraction, lost: Fraction) -> int | None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -122,6 +122,23 @@ def calibrate_rounds(
     _check_initial(initial, kind, epsilon, delta, accountant)
     shape = _Shape(int(rounds), noise, kind, exact("share", share), initial, int(stages))
     return shape.plan(*_precision(shape, epsilon, delta, accountant), epsilon, delta)
+
+
+def more_precise(plan: RoundsPlan, factor: float, initial: Event) -> RoundsPlan:
+    """The same rounds with so many times the precision; what they guarantee is for others to check.
+
+    For a plan of one stage, after ``initial``.
+    """
+    if factor == 1:
+        return plan
+    gain, relation = Fraction(factor), plan.event.relation
+    epsilon = _short(exact("epsilon", plan.selection_epsilon) * gain, ROUND_FLOOR)
+    multiplier = _short(exact("noise", plan.noise_multiplier) / gain, ROUND_CEILING)
+    measured = _measured(multiplier, plan.measurement, relation)
+    event = rounds_event(
+        [Compose((BoundedRange(epsilon, relation), measured))], plan.rounds, initial
+    )
+    return replace(plan, selection_epsilon=epsilon, noise_multiplier=multiplier, event=event)
 
 
 def stage_lengths(rounds: int, stages: int) -> list[int]:

@@ -139,7 +139,7 @@ class CappedRounds(_Single):
 
 @dataclass(frozen=True)
 class Repeat:
-    """The same event, count times; each run may depend on what earlier runs released."""
+    """An event count times; each run may depend on what earlier runs released."""
 
     event: Event
     count: int

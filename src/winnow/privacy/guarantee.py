@@ -13,7 +13,7 @@ from winnow.core.relation import Relation
 from winnow.core.unit import PERSON, Unit
 from winnow.errors import GuaranteeError, ParameterError, RelationMismatch
 from winnow.privacy.accountants import delta_for_substitution, pure_cost, zcdp_cost, zcdp_epsilon
-from winnow.privacy.events import Event, check_event, describe
+from winnow.privacy.events import CappedRounds, Event, check_event, describe
 from winnow.privacy.rounding import stated_at_least, text_up, written_up
 from winnow.privacy.tight import MOST_WORK, QUICK_WORK, WORTH, tight_epsilon
 
@@ -54,7 +54,7 @@ class Guarantee(InNotebook):
         return text_card(str(self))
 
     def about(self, unit: Unit) -> Guarantee:
-        """The same statement, in the words of the data's privacy unit."""
+        """This statement in the words of the data's privacy unit."""
         return self if unit is self.unit else replace(self, unit=unit)
 
     def to_dict(self) -> dict[str, object]:
@@ -123,6 +123,9 @@ def _guarantee_of(event: Event, allowed: Fraction, accountant: str | None) -> Gu
         except GuaranteeError as refusal:
             refusals.append(refusal)
     if not stated:
+        if accountant is None and isinstance(event, CappedRounds):
+            with suppress(GuaranteeError):  # its lost mass is not part of what this one states
+                return _tight(event, allowed, QUICK_WORK)
         raise refusals[-1]
     best = min(stated, key=lambda guarantee: guarantee.epsilon)
     if accountant is None:

@@ -124,6 +124,13 @@ TABLE: tuple[Row, ...] = (
     ),
     Row(
         "gumbel",
+        "halving",
+        Charge.PEELED_RANGE,
+        "quantiles, on each of kappa levels one of every segment by the exponential mechanism",
+        "Smith 2011; Kaplan-Schnapp-Stemmer 2022; units and ties: proved beside the mechanism",
+    ),
+    Row(
+        "gumbel",
         "indexed",
         Charge.PEELED_RANGE,
         "kappa indices in order, each by the exponential mechanism with a certified tail",

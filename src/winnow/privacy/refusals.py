@@ -24,12 +24,18 @@ from winnow.privacy.events import (
 )
 from winnow.privacy.rounding import text_down, text_up
 
+COMPOSING = (
+    "Used and left need not add up to the cap, because privacy loss composes: what a charge takes "
+    "depends on those before it, and several together may cost less than their sum."
+)
+"""Wherever a person sees how much of a cap is used."""
+
 _STEPS = 10
 """Halvings in the search for what fits: to a thousandth."""
 
 
 def scaled(event: Event, part: Fraction) -> Event:
-    """The same mechanism run with a part of its epsilon; its own delta stays."""
+    """A mechanism run with a part of its epsilon; its own delta stays."""
     match event:
         case PureDP(epsilon, relation):
             return PureDP(exact("epsilon", epsilon) * part, relation)

@@ -65,7 +65,7 @@ def text_up(value: Fraction) -> str:
 
 
 def written_up(value: float) -> float:
-    """The same number as a person would write it, where that is the same to nine digits.
+    """A number as a person would write it, where that is equal to nine digits.
 
     It is never below: what a calibration leaves unspent in the last bits is stated as spent.
     """

@@ -24,7 +24,12 @@ F(x q/p) with F convex and falling from F(0) = 1, hence so again.
 
 - *AnyOf*: which event runs depends on what was released before, so the sup of the recursion
   runs over the laws of all of them: D_j is the largest of theirs, point by point. A largest of
-  convex functions that fall from 1 is one again.
+  convex functions that fall from 1 is one again. Choices after which nothing follows, and that are
+  too long for the recursion, have D(a) <= d + the delta of their rho at a, and below 0
+  D(a) = 1 - e^a (1 - D(-a)).
+- *CappedRounds* alone: the smaller of two bounds, the value iteration of ``capped_value`` and the
+  lost mass beside the composition of its steps. In a longer plan its steps follow each other, with
+  the lost mass at infinity.
 - *Truncated*: P >= P~ = f P* and Q >= Q~ = f Q*, with laws P*, Q* of the inner event, 0 <= f <= 1
   a function of the output, and P~ of mass 1 - delta or more. p F(x q/p) is convex and homogeneous
   in (p, q), so it is subadditive; and it is at most p F(0) = p. So
@@ -59,8 +64,7 @@ adaptively chosen events is known that would.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from dataclasses import dataclass
+from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache
 from typing import assert_never
@@ -70,8 +74,9 @@ import numpy as np
 from winnow.core.checks import Real, exact, nonnegative, probability
 from winnow.errors import GuaranteeError
 from winnow.privacy.accountants import zcdp_cost, zcdp_epsilon
-from winnow.privacy.capped import lost_mass
-from winnow.privacy.discrete_gaussian import continuous_ratio, normal_delta, normal_epsilon
+from winnow.privacy.capped import lost_mass, optimal_composition
+from winnow.privacy.capped_value import capped_delta, capped_epsilon
+from winnow.privacy.discrete_gaussian import normal_delta, normal_epsilon
 from winnow.privacy.events import (
     AnyOf,
     ApproxDP,
@@ -91,9 +96,14 @@ from winnow.privacy.events import (
 )
 from winnow.privacy.loss_laws import LossLaw, gaussian_losses, randomized_response_losses
 from winnow.privacy.rounding import SLACK, at_least, at_most
-from winnow.privacy.tight_steps import Floats, Step, bounded_range_step, measurement_step
-
-Single = PureDP | BoundedRange | DiscreteLaplace | Gaussian | DiscreteGaussian | ApproxDP
+from winnow.privacy.tight_grid import LossGrid, Single, capped_steps, grid_for, mu_squared
+from winnow.privacy.tight_steps import (
+    Floats,
+    Step,
+    bounded_range_step,
+    measurement_step,
+    summed_bound,
+)
 
 _SLACK = float(SLACK)
 MOST_WORK = 1e9
@@ -102,15 +112,8 @@ MOST_WORK = 1e9
 QUICK_WORK = 1e8
 """The same where nobody asked for this accountant: a tenth of a second."""
 
-_LARGEST_CELL = 200.0
-"""With larger cells e^(3 h) is beyond float64."""
-
 WORTH = Fraction(1, 100)
 """Unless it gains so much, relatively, pure privacy is preferred."""
-
-_FINENESS = (64, 48, 32, 24, 16, 12, 8)
-"""Cells to the smallest step of a plan; with 64 the grid costs some 1e-4 of epsilon, with 8
-about half a percent."""
 
 
 def tight_delta(event: Event, epsilon: Real, *, work: float = MOST_WORK) -> float:
@@ -140,11 +143,15 @@ def _tight_delta(event: Event, epsilon: Fraction, work: float) -> float:
                 1 + _SLACK
             )
             return min(1.0, whole)
+        case CappedRounds(updates, size, steps):
+            e = exact("epsilon", size)
+            summed = at_least(lost_mass(updates, e, steps)) + optimal_composition(e, steps, epsilon)
+            return min(summed * (1 + _SLACK), capped_delta(updates, e, epsilon))
     normals = _normals(event)
     if normals is not None:
         return normal_delta(normals, epsilon)
     anchor = at_most(epsilon)
-    grid = _grid(event, anchor, anchor, work)
+    grid = grid_for(event, anchor, anchor, work)
     return min(1.0, float(_run(event, grid)[-grid.low]))
 
 
@@ -155,15 +162,31 @@ def _tight_epsilon(event: Event, delta: Fraction, work: float) -> float:
             return max(_tight_epsilon(part, delta, work) for part in events)
         case Truncated(inner, lost) if exact("delta", lost) < delta:
             return _tight_epsilon(inner, delta - exact("delta", lost), work)
+        case CappedRounds(updates, size, _):
+            known = math.inf
+            with suppress(GuaranteeError):
+                known = _on_grid(event, delta, work)
+            found = capped_epsilon(updates, exact("epsilon", size), delta)
+            if min(found, known) < math.inf:
+                return min(found, known)
+            raise GuaranteeError(
+                f"{describe(event)} is too long or too costly for the tight accountant; the zcdp "
+                "accountant takes it"
+            )
     normals = _normals(event)
     if normals is not None:
         return normal_epsilon(normals, delta)
+    return _on_grid(event, delta, work)
+
+
+def _on_grid(event: Event, delta: Fraction, work: float) -> float:
+    """The epsilon at a delta by the recursion."""
     cost = zcdp_cost(event)
     if cost.delta >= delta:
         raise GuaranteeError(
             f"{describe(event)} has a delta of its own that leaves no room; ask for a larger delta"
         )
-    grid = _grid(event, 0.0, zcdp_epsilon(cost.rho, delta - cost.delta), work)
+    grid = grid_for(event, 0.0, zcdp_epsilon(cost.rho, delta - cost.delta), work)
     bound = _run(event, grid)[-grid.low :]  # at 0, h, 2 h, ...
     target = at_most(delta)
     below = np.flatnonzero(bound <= target)
@@ -181,21 +204,7 @@ def _tight_epsilon(event: Event, delta: Fraction, work: float) -> float:
     return ((k - 1) * grid.h + inside) * (1 + _SLACK)
 
 
-@dataclass(frozen=True)
-class _Grid:
-    """Nodes anchor + k h for k = low .. high; low < 0, and the value 0 lies inside."""
-
-    anchor: float
-    h: float
-    low: int
-    high: int
-
-    @property
-    def size(self) -> int:
-        return self.high - self.low + 1
-
-
-def _run(event: Event, grid: _Grid) -> Floats:
+def _run(event: Event, grid: LossGrid) -> Floats:
     """Upper bounds on D of the whole plan at the nodes."""
     steps: dict[Single, Step] = {}
     offsets = grid.h * np.arange(grid.low, grid.high + 1)
@@ -215,13 +224,19 @@ def _run(event: Event, grid: _Grid) -> Floats:
                     after = before(part, after)
                 return after
             case AnyOf(events):
-                choices: Floats = np.max([before(part, after) for part in events], axis=0)
+                kinds = [
+                    summed_bound(zcdp_cost(part), nodes)
+                    if part in grid.summed and after is bound
+                    else before(part, after)
+                    for part in events
+                ]
+                choices: Floats = np.max(kinds, axis=0)
                 return choices
             case Truncated(inner, delta):
                 lost = at_least(exact("delta", delta))
                 return np.minimum((before(inner, after) + lost) * (1 + _SLACK), 1.0)
             case CappedRounds():
-                each, first = _capped(event)
+                each, first = capped_steps(event)
                 for _ in range(event.steps - 1):
                     after = before(each, after)
                 return before(first, after)
@@ -242,38 +257,11 @@ def _run(event: Event, grid: _Grid) -> Floats:
     return before(event, bound)
 
 
-def _capped(event: CappedRounds) -> tuple[PureDP, ApproxDP]:
-    """Each step of capped rounds, and the first, which has the lost mass at infinity."""
-    lost = lost_mass(event.updates, exact("epsilon", event.epsilon), event.steps)
-    if lost >= 1:
-        raise GuaranteeError(f"{describe(event)} loses all mass; give it more steps")
-    return PureDP(event.epsilon, event.relation), ApproxDP(event.epsilon, lost, event.relation)
-
-
-def _inventory(event: Event, times: int, counted: Counter[Single]) -> Counter[Single]:
-    """How often each mechanism is computed, without walking through the repetitions."""
-    match event:
-        case Repeat(inner, count):
-            _inventory(inner, times * count, counted)
-        case Compose(events) | AnyOf(events):
-            for part in events:
-                _inventory(part, times, counted)
-        case Truncated(inner, _):
-            _inventory(inner, times, counted)
-        case CappedRounds():
-            each, first = _capped(event)
-            counted[each] += times * event.steps
-            counted[first] += times
-        case single:
-            counted[single] += times
-    return counted
-
-
 def _normals(event: Event) -> Fraction | None:
     """mu^2 of a plan that is nothing but Gaussian noise."""
     match event:
         case Gaussian() | DiscreteGaussian():
-            return _mu_squared(event)
+            return mu_squared(event)
         case Repeat(inner, count):
             one = _normals(inner)
             return None if one is None else count * one
@@ -289,55 +277,6 @@ def _normals(event: Event) -> Fraction | None:
             return None
 
 
-def _mu_squared(single: Gaussian | DiscreteGaussian) -> Fraction:
-    if isinstance(single, DiscreteGaussian):
-        ratio = exact("squared_ratio", single.squared_ratio)
-        return continuous_ratio(ratio, exact("least_variance", single.least_variance))
-    # Integers move by at least 1 or not at all: no variance is below this.
-    squared = exact("noise_multiplier", single.noise_multiplier) ** 2
-    return continuous_ratio(1 / squared, squared)
-
-
-def _size(single: Single) -> float:
-    """The range of a mechanism's loss, or twice its standard deviation."""
-    match single:
-        case BoundedRange(epsilon):
-            return at_least(exact("epsilon", epsilon))
-        case PureDP(epsilon) | ApproxDP(epsilon, _):
-            return 2 * at_least(exact("epsilon", epsilon))
-        case DiscreteLaplace(multiplier):
-            return 2 * at_least(1 / exact("noise_multiplier", multiplier))
-        case Gaussian() | DiscreteGaussian():
-            return 2 * math.sqrt(at_least(_mu_squared(single)))
-        case never:
-            assert_never(never)
-
-
-def _grid(event: Event, anchor: float, top: float, work: float) -> _Grid:
-    """A grid around 0 and top, as fine as the work allows; any grid gives a valid bound."""
-    inventory = _inventory(event, 1, Counter())
-    deviation = math.sqrt(2 * at_least(zcdp_cost(event).rho))
-    bottom = -8 * deviation
-    unit = min(map(_size, inventory))
-    # Ranges are rounded up to whole cells, so a range is made to have a whole number of them.
-    ranges = [_size(single) for single in inventory if isinstance(single, BoundedRange)]
-    fitted = min(ranges, default=unit)
-    for cells in _FINENESS:
-        h = math.nextafter(fitted / math.ceil(cells * fitted / unit), math.inf)
-        low, high = math.floor((bottom - anchor) / h), math.ceil((top + 4 * deviation - anchor) / h)
-        width = sum(
-            # 6 vector operations for each t of a range; 15.5 standard deviations of noise
-            times * (6 if isinstance(single, BoundedRange) else 8) * (_size(single) / h + 2)
-            for single, times in inventory.items()
-        )
-        if h <= _LARGEST_CELL and width * (high - low) <= work:
-            return _Grid(anchor, h, low - 2, high + 2)
-    raise GuaranteeError(
-        f"{describe(event)} is too long or too costly a plan for the tight accountant; "
-        "the zcdp accountant is nearly as good for many small steps"
-    )
-
-
 def _step(single: Single, h: float) -> Step:
     match single:
         case BoundedRange(epsilon):
@@ -348,7 +287,7 @@ def _step(single: Single, h: float) -> Step:
             x = 1 / exact("noise_multiplier", multiplier)
             return measurement_step(randomized_response_losses(x, h), h)
         case Gaussian() | DiscreteGaussian():
-            return measurement_step(gaussian_losses(_mu_squared(single), h), h)
+            return measurement_step(gaussian_losses(mu_squared(single), h), h)
         case ApproxDP(epsilon, delta):
             law = randomized_response_losses(exact("epsilon", epsilon), h)
             lost = at_least(exact("delta", delta))

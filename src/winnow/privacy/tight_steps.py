@@ -11,13 +11,16 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.privacy.accountants import ZcdpCost
 from winnow.privacy.loss_laws import LossLaw
-from winnow.privacy.rounding import SLACK
+from winnow.privacy.rounding import SLACK, at_least
 
 Floats = NDArray[np.float64]
 Step = Callable[[Floats], Floats]
 
 _STEP_SLACK = float(SLACK)
+_ORDERS = tuple(1.03**k for k in range(-80, 400))
+"""So near to each other that a delta is hardly larger than at the best one."""
 
 
 def measurement_step(law: LossLaw, h: float) -> Step:
@@ -75,6 +78,25 @@ def bounded_range_step(cells: int, h: float) -> Step:
         return best * (1 + 2 * _STEP_SLACK)
 
     return step
+
+
+def summed_bound(cost: ZcdpCost, nodes: Floats) -> Floats:
+    """Bounds on D at the nodes for what has a rho, where nothing follows.
+
+    For every u > 0 delta is at most e^(u (1+u) rho - u a) u^u/(1+u)^(1+u), as in ``zcdp_delta``;
+    this is the least over a grid of orders. Below 0 both neighbours change places:
+    D(a) = 1 - e^a (1 - D(-a)).
+    """
+    rho, lost = at_least(cost.rho), at_least(cost.delta)
+    levels = np.abs(nodes)
+    log_delta = np.zeros_like(levels)
+    for u in _ORDERS:
+        constant = u * (1 + u) * rho - math.log1p(u) - u * math.log1p(1 / u)
+        size = u * (1 + u) * rho + math.log1p(u) + u * math.log1p(1 / u)
+        log_delta = np.minimum(log_delta, constant - u * levels + _STEP_SLACK * (size + u * levels))
+    delta = np.minimum((np.exp(log_delta) + lost) * (1 + _STEP_SLACK), 1.0)
+    below = -np.expm1(nodes) + np.exp(np.minimum(nodes, 0.0)) * delta
+    return np.minimum(np.where(nodes < 0, below * (1 + _STEP_SLACK), delta), 1.0)
 
 
 def _padded(bound: Floats, left: int, right: int, h: float) -> Floats:

@@ -115,7 +115,7 @@ def kept_pairs(
     max_items: int | None,
     bring: Callable[[], tuple[Baskets, list[str]] | None] | None,
 ) -> KeptBaskets:
-    """The same baskets, left where they are; of each at most ``max_items`` items are kept."""
+    """Baskets that are left where they are; of each at most ``max_items`` items are kept."""
     from winnow.read.engines.basket_query import BasketQuery
     from winnow.read.engines.registry import engine_for
 

@@ -27,6 +27,7 @@ from winnow.core.unit import ROW, Unit
 from winnow.core.utility import Utility
 from winnow.core.workloads.interval import IntervalPart
 from winnow.core.workloads.part import Part, bin_counts, sum_of, table_columns
+from winnow.core.workloads.range_table import RangeTablePart
 from winnow.core.workloads.workload import Workload
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded
@@ -85,7 +86,7 @@ class SealedTable(InNotebook):
 
     @guarded
     def under(self, relation: str | Relation) -> SealedTable:
-        """The same table under another neighbour relation.
+        """This table under another neighbour relation.
 
         To ask for substitution is to declare the number of rows public: with one row per person
         ``n`` then says it, also of a table that was read under add-remove.
@@ -265,6 +266,8 @@ def _columns_of(part: Part) -> Sequence[int]:
     whole = table_columns(part)
     if whole is not None:
         return whole
+    if isinstance(part, RangeTablePart):
+        return part.form.columns
     return (part.column,) if isinstance(part, IntervalPart) else range(len(part.schema.columns))
 
 

@@ -74,7 +74,7 @@ class Source:
         return connection, what
 
     def connected_by(self, package: str) -> tuple[Any, str] | None:
-        """The same, if the connection is one of this package."""
+        """The engine, if the connection is one of this package."""
         pair = self.connected
         return pair if pair is not None and _package(pair[0]) == package else None
 
@@ -109,7 +109,7 @@ class Engine(ABC):
 
     @abstractmethod
     def keep(self, query: CountQuery, parts: int | None, progress: Progress | None) -> KeptCounts:
-        """The same counts, left where they are."""
+        """Counts that are left where they are."""
 
     @abstractmethod
     def distinct(self, query: HistogramQuery) -> tuple[Distinct, bool]:

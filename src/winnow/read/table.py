@@ -67,7 +67,7 @@ def encode(column: Column, values: NDArray[Any], *, as_text: bool) -> Codes:
 
 
 def _advice(column: Column, as_text: bool) -> str:
-    clip = ', "clip": true' if column.kind == "bins" else ""
+    clip = ', "clip": true' if column.placed else ""
     written = ""
     if as_text:
         written = f" ({_WRITTEN[column.content]}"
@@ -88,10 +88,10 @@ def codes_of(column: Column, values: NDArray[Any], *, as_text: bool) -> Codes:
         prefixes = (None if no else text for text, no in zip(held.tolist(), nulls, strict=True))
         found = (-1 if text is None else int(text, 16) % column.codes for text in prefixes)
         codes = np.fromiter(found, np.int32, len(held))
-    else:  # codes as they are, bins as the engine found them
+    else:  # codes as they are, bins and points of a grid as the engine found them
         if held.dtype.kind == "f":
             nulls = nulls | np.isnan(held)
-        found_missing = column.kind == "bins" and column.missing_label is not None
+        found_missing = column.placed and column.missing_label is not None
         fits = (held >= 0) & (held < column.codes + found_missing) & ~nulls
         if held.dtype.kind == "f":
             fits &= held == np.floor(held)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from winnow.core.key import Key
 from winnow.core.process import parse_memory
 from winnow.core.schema import cells_text
-from winnow.core.workloads.forms import CodeRanges, WholeTable
+from winnow.core.workloads.forms import WholeTable
 from winnow.core.workloads.marginal import MarginalPart
 from winnow.core.workloads.workload import Workload
 from winnow.errors import ParameterError
@@ -41,7 +41,7 @@ from winnow.release.tables.errors import Errors, Spread, predicted
 from winnow.release.tables.estimates import Layer, layer_of
 from winnow.release.tables.mechanism import MeasureTables
 from winnow.release.tables.moved import reaches
-from winnow.release.tables.parts import TablePart
+from winnow.release.tables.parts import TablePart, table_part
 from winnow.release.tables.result import ReleasedTables
 from winnow.release.tables.settings import TablesSettings, tables_settings
 from winnow.release.tables.split import components
@@ -95,11 +95,10 @@ def plan_tables(request: ReleaseTerms) -> TablesPlan:
     Plain noise is the better one of what is possible.
     """
     each_query = plan_queries(request)
-    forms = [part.form for part in request.workload.parts]
     by_query = _noise_on_queries(request)
     if each_query is not None:
         by_query = replace(each_query.prediction, method=PLAIN_QUERIES, note="")
-    if all(isinstance(form, WholeTable | CodeRanges) for form in forms):
+    if all(table_part(part) is not None for part in request.workload.parts):
         return _plan_parts(request, by_query)
     columns = spoken_columns(request.workload)
     if cells_of(request.schema, columns) > MOST_FITTED:
@@ -120,8 +119,8 @@ def plan_tables(request: ReleaseTerms) -> TablesPlan:
 
 def _plan_parts(request: ReleaseTerms, by_query: Prediction) -> TablesPlan:
     forms = [part.form for part in request.workload.parts]
-    sets = [form.columns if isinstance(form, WholeTable) else (form.column,) for form in forms]  # type: ignore[union-attr]
-    joined = components(sets)
+    tables = (table_part(part) for part in request.workload.parts)
+    joined = components(each.columns for each in tables if each is not None)
     largest = max(cells_of(request.schema, columns) for columns in joined)
     unfit = largest > MOST_FITTED or _BYTES_PER_CELL * largest > parse_memory(request.memory)
     whole = all(isinstance(form, WholeTable) for form in forms)
@@ -158,7 +157,7 @@ def _after_fit(found: Prediction, settings: TablesSettings, rows: int) -> Predic
     """
     means, sizes = [], [part.size for part in settings.parts]
     for part, own in zip(settings.parts, settings.strategy.each, strict=True):
-        share = own.mean * part.size / rows if part.starts is None else 0.0
+        share = own.mean * part.size / rows if part.of_cells else 0.0
         means.append(own.mean / (1 + _LEFT * share**_POWER))
     mean = sum(s * m for s, m in zip(sizes, means, strict=True)) / sum(sizes)
     if mean >= 0.9 * (found.mean or 0.0) or found.largest is None:
@@ -405,9 +404,9 @@ def fitted_factors(
 
 
 def is_rising(layer: Layer, part: TablePart) -> bool:
-    """Whether only prefixes and ranges are asked of the one column of a part."""
+    """Whether only prefixes and ranges are asked of the one column of a part, and by itself."""
     asked = [each for each in layer.geometry.parts if set(each.columns) & set(part.columns)]
-    return all(each.starts is not None for each in asked)
+    return all(len(each.columns) == 1 and not each.of_cells for each in asked)
 
 
 def uniform_factors(shape: tuple[int, ...], joined: Sequence[Columns]) -> list[Factor]:

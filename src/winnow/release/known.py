@@ -12,11 +12,12 @@ from winnow.core.workloads.forms import (
     CodeRanges,
     GridMatrix,
     ProductSets,
+    RangeTable,
     WholeTable,
 )
 from winnow.core.workloads.part import Part
 from winnow.core.workloads.workload import Workload
-from winnow.release.tables.parts import TablePart
+from winnow.release.tables.parts import table_part
 from winnow.release.tables.result import ReleasedTables
 from winnow.release.tables.strategy import Geometry
 
@@ -37,9 +38,21 @@ def released_place(workload: Workload, part: Part) -> tuple[int, tuple[int, ...]
         match part.form, other.form:
             case WholeTable(asked), WholeTable(held) if set(asked) == set(held):
                 return place, tuple(held.index(column) for column in asked)
+            case RangeTable() as asked, RangeTable() as held if _turned(asked, held):
+                return place, tuple(held.columns.index(column) for column in asked.columns)
             case _ if part is other or _same(part, other):
                 return place, None
     return None
+
+
+def _turned(asked: RangeTable, held: RangeTable) -> bool:
+    """Whether two products ask the same of each column."""
+    own = {axis.column: axis for axis in held.axes}
+    return set(asked.columns) == set(held.columns) and all(
+        np.array_equal(axis.starts, own[axis.column].starts)
+        and np.array_equal(axis.stops, own[axis.column].stops)
+        for axis in asked.axes
+    )
 
 
 def _same(a: Part, b: Part) -> bool:
@@ -64,13 +77,9 @@ def _same(a: Part, b: Part) -> bool:
 
 def from_tables(tables: ReleasedTables, part: Part) -> tuple[Floats, Floats] | None:
     """Estimates and standard errors of a part, in rows, where released tables have its columns."""
-    match part.form:
-        case WholeTable(columns):
-            asked = TablePart(part.schema, columns)
-        case CodeRanges(column, starts, stops):
-            asked = TablePart(part.schema, (column,), starts, stops)
-        case _:
-            return None
+    asked = table_part(part)
+    if asked is None:
+        return None
     if not any(set(asked.columns) <= set(held.columns) for held in tables.parts):
         return None
     layer = tables.layers[0]

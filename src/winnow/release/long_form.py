@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, assert_never
 
 import numpy as np
@@ -14,10 +15,11 @@ from winnow.core.workloads.forms import (
     CodeRanges,
     GridMatrix,
     ProductSets,
+    RangeTable,
     WholeTable,
 )
-from winnow.core.workloads.interval import interval_label
 from winnow.core.workloads.part import Part
+from winnow.core.workloads.range_table import axis_labels
 from winnow.core.workloads.workload import Workload
 
 Objects = NDArray[np.object_]
@@ -58,9 +60,14 @@ def _attributes(part: Part) -> Columns:
                 for place, held in zip(places, codes, strict=True)
             }
         case CodeRanges(column, starts, stops):
-            pairs = zip(starts.tolist(), stops.tolist(), strict=True)
-            texts = [interval_label(part.schema, column, a, b) for a, b in pairs]
-            return {columns[column].name: _objects(texts)}
+            axis = CodeRanges(column, starts, stops)
+            return {columns[column].name: _objects(axis_labels(part.schema, axis))}
+        case RangeTable(axes) as form:
+            codes = np.indices(form.shape).reshape(len(axes), -1)
+            return {
+                columns[axis.column].name: _objects(axis_labels(part.schema, axis))[held]
+                for axis, held in zip(axes, codes, strict=True)
+            }
         case ProductSets(sets):
             named = sorted({place for masks in sets for place in masks})
             return {
@@ -75,7 +82,7 @@ def _attributes(part: Part) -> Columns:
             assert_never(never)
 
 
-def _objects(values: list[Any]) -> Objects:
+def _objects(values: Sequence[Any]) -> Objects:
     held = np.empty(len(values), object)
     held[:] = values
     return held

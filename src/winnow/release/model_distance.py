@@ -17,7 +17,7 @@ S = TypeVar("S", bound=SyntheticDistribution)
 
 
 def with_distance(value: S, errors: Floats) -> S:
-    """The same distribution, its fit with how far it is from the answers to the workload.
+    """A distribution whose fit says how far it is from the answers to the workload.
 
     ``errors`` are the standard errors of the answers, as fractions.
     """

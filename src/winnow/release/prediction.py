@@ -26,7 +26,7 @@ class Prediction:
     note: str = ""
 
     def capped(self, rows: int | None) -> Prediction:
-        """The same, with no error above the number of rows: more cannot be wrong."""
+        """A prediction with no error above the number of rows: more cannot be wrong."""
         if rows is None:
             return self
 

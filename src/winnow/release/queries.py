@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import assert_never
 
 import numpy as np
@@ -15,6 +15,7 @@ from winnow.core.workloads.forms import (
     CodeRanges,
     GridMatrix,
     ProductSets,
+    RangeTable,
     WholeTable,
 )
 from winnow.core.workloads.part import Part
@@ -39,6 +40,8 @@ def spoken_columns(workload: Workload) -> Columns:
                 found |= set(columns)
             case CodeRanges(column=column):
                 found.add(column)
+            case RangeTable() as form:
+                found |= set(form.columns)
             case ProductSets(masks):
                 found |= {column for each in masks for column in each}
             case BitMatrix() | GridMatrix():
@@ -63,6 +66,9 @@ def _norms(part: Part, schema: Schema, columns: Columns) -> Floats:
             return np.full(part.size, cells / cells_of(schema, own))
         case CodeRanges(column, starts, stops):
             return np.asarray((stops - starts) * (cells / shape[column]), np.float64)
+        case RangeTable(axes):
+            lengths = [(axis.stops - axis.starts) / shape[axis.column] for axis in axes]
+            return cells * reduce(np.multiply.outer, lengths).ravel()
         case ProductSets(masks):
             counted = np.count_nonzero  # a mask is short: other ways of counting are slower
             shares = [

@@ -123,7 +123,7 @@ class TableErrors:
 
 @dataclass(frozen=True)
 class QueryErrors:
-    """The same for all runs of a release: one, or one for each group of columns."""
+    """The errors of all runs of a release: one, or one for each group of columns."""
 
     runs: tuple[RunErrors | TableErrors, ...]
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import count
+from winnow.core.drawing import Plotted
 from winnow.core.frames import FRAMES, Columns, Framed, as_frame, labelled
 from winnow.core.notebook import Card, InNotebook, columns_card
 from winnow.core.saving import check_target, save_columns, write_json
@@ -23,6 +24,7 @@ from winnow.core.workloads.forms import (
     GridMatrix,
     Mask,
     ProductSets,
+    RangeTable,
     WholeTable,
 )
 from winnow.core.workloads.marginal import MarginalPart
@@ -67,7 +69,7 @@ class MeasuredQuery:
 
 
 @dataclass(frozen=True, eq=False)
-class SyntheticDistribution(InNotebook, Framed):
+class SyntheticDistribution(Plotted, InNotebook, Framed):
     """Public weights over the cells of a schema, as a product of factors.
 
     It was fitted to released measurements only, so whatever is computed from it is free.
@@ -111,7 +113,7 @@ class SyntheticDistribution(InNotebook, Framed):
         return np.concatenate([declared(part.bound, answers) for part, answers in pairs])
 
     def counts(self, workload: Any = None) -> Floats:
-        """The same as numbers of rows: fractions times the public total."""
+        """Answers as numbers of rows: fractions times the public total."""
         return self.total * self.answers(workload)
 
     def marginal(self, *columns: str | Sequence[str]) -> Floats:
@@ -169,10 +171,10 @@ class SyntheticDistribution(InNotebook, Framed):
         """What a person has to know before synthetic rows are used; empty: nothing."""
         return "" if self.fit is None else self.fit.note
 
-    def _picture(self) -> bytes:
+    def _picture(self, ending: str = ".png") -> bytes:
         from winnow.show.plots.release import draw_columns
 
-        return draw_columns(self)
+        return draw_columns(self, ending=ending)
 
     def weights(self) -> Floats:
         """The weight of every cell, in C order; only for domains that fit memory."""
@@ -257,6 +259,9 @@ class SyntheticDistribution(InNotebook, Framed):
                 return self._marginal(columns).ravel()
             case CodeRanges(column=column) as ranges:
                 return np.asarray(np.maximum(ranges.sums(self._marginal((column,))), 0.0))
+            case RangeTable() as products:
+                sums = products.sums(self._marginal(products.columns))
+                return np.asarray(np.maximum(sums.ravel(), 0.0))
             case ProductSets(sets):
                 return np.array([self._product_set(masks) for masks in sets])
             case BitMatrix() | GridMatrix():

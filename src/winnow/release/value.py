@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from winnow.core.checks import probability
 from winnow.core.frames import Columns
+from winnow.core.workloads.forms import RangeTable
 from winnow.core.workloads.part import Part, declared_width
 from winnow.core.workloads.workload import Workload
 from winnow.errors import ParameterError
@@ -120,7 +121,9 @@ class AnsweredSynthetic(SyntheticDistribution):
             if turned is None:
                 return KnownAnswers(*numbers)
             held: Any = self.workload.parts[place].form
-            shape = [self.schema.shape[column] for column in held.columns]
+            sizes = self.schema.shape
+            products = isinstance(held, RangeTable)
+            shape = held.shape if products else [sizes[column] for column in held.columns]
             return KnownAnswers(
                 *(each.reshape(shape).transpose(turned).reshape(-1) for each in numbers)
             )

@@ -106,7 +106,7 @@ class Canonical(TopKMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class CanonicalAdaptive(TopKMethod):
-    """As many of itemsets or of a universe in classes as stand out, at most k, without a delta."""
+    """A set of what stands out, at most k, without delta: for itemsets, universes in classes."""
 
     picks_from: ClassVar[tuple[str, ...]] = (CLASSES,)
 

@@ -179,7 +179,7 @@ class Accounts:
         return found
 
     def known(self, secret: str) -> Principal | None:
-        """The same without waiting: for a second after it was looked up."""
+        """A known principal without waiting: for a second after it was looked up."""
         return self._known.get(secret)
 
     def old(self, secret: str) -> bool:

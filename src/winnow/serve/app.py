@@ -156,7 +156,7 @@ class Server:
         return await self._answering[endpoint.name](Request(scope), content)
 
     def _routed(self, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
-        """The same for what is left: a HEAD, and methods that an address does not have."""
+        """Route what is left: a HEAD, and methods that an address does not have."""
 
         async def answer(request: Request) -> Response:
             return await self._answering[endpoint.name](request, await request.body())

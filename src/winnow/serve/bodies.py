@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from winnow.itemsets.request import Itemsets
+from winnow.numbers.request import PlannedQuantiles
 from winnow.select.request import FindLabels
 from winnow.serve.asked import ReleaseOf, SelectOf, TabulateOf, TopKOf
 from winnow.serve.derived import body
@@ -39,17 +40,30 @@ Condition = str | int | float | bool | Annotated[list[Value], Meta(min_length=1)
 Where = Annotated[dict[Name, Condition], Meta(min_length=1, max_length=200)]
 
 
-class WorkloadPiece(Closed, frozen=True):
-    """A part of a workload: exactly one of its fields is given."""
+class WorkloadFactor(Closed, frozen=True):
+    """A factor of a product of tables and ranges: exactly one of its fields is given."""
 
-    marginals: Annotated[int, Meta(ge=1, le=6)] | None = None
-    """All tables of so many columns."""
     table: Names | None = None
     """The table of these columns."""
     prefixes: Name | None = None
     """All values up to each value of an ordered column."""
     ranges: Name | None = None
     """All ranges of an ordered column."""
+
+
+class WorkloadPiece(Closed, frozen=True):
+    """A part of a workload: exactly one of its fields is given."""
+
+    marginals: Annotated[int, Meta(ge=1, le=6)] | None = None
+    """All k-way tables of the columns."""
+    table: Names | None = None
+    """The table of these columns."""
+    prefixes: Name | None = None
+    """All values up to each value of an ordered column."""
+    ranges: Name | None = None
+    """All ranges of an ordered column."""
+    product: Annotated[list[WorkloadFactor], Meta(min_length=2, max_length=6)] | None = None
+    """Every query of one factor together with every query of the others."""
     where: Annotated[list[Where], Meta(min_length=1, max_length=MOST_QUESTIONS)] | None = None
 
 
@@ -123,6 +137,26 @@ else:
     ItemsetsOrder = body("ItemsetsOrder", Itemsets, Order, "itemsets", {})
 
 
+if TYPE_CHECKING:
+
+    class QuantilesOrder(Order, kw_only=True, frozen=True):
+        """Quantiles of a column of numbers."""
+
+        column: str
+        quantiles: list[float]
+        by: list[str]
+        delta: float
+        level: float | None
+else:
+    _QUANTILES = {
+        "column": Name,
+        "quantiles": Annotated[
+            list[Annotated[float, Meta(ge=0, le=1)]], Meta(min_length=1, max_length=1000)
+        ],
+    }
+    QuantilesOrder = body("QuantilesOrder", PlannedQuantiles, Order, "quantiles", _QUANTILES)
+
+
 if TYPE_CHECKING:  # of what is derived, what the server itself reads
 
     class ReleaseOrder(Order, kw_only=True, frozen=True):
@@ -135,8 +169,15 @@ else:
     ReleaseOrder = body("ReleaseOrder", ReleaseOf, Order, "release", {"workload": Workload})
 
 
-AnyOrder = SelectOrder | TopKOrder | LabelsOrder | TabulateOrder | ItemsetsOrder | ReleaseOrder
-KINDS = ("select", "top-k", "labels", "tabulate", "itemsets", "release")
+AnyOrder = (
+    SelectOrder
+    | TopKOrder
+    | LabelsOrder
+    | TabulateOrder
+    | QuantilesOrder
+    | ItemsetsOrder
+    | ReleaseOrder
+)
 
 
 class PlanBody(Closed, kw_only=True, frozen=True):

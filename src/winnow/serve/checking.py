@@ -19,7 +19,7 @@ from winnow.privacy import Budget
 from winnow.privacy.cap import Amount, Cap
 from winnow.privacy.ledger import Ledger
 from winnow.privacy.ledger.addresses import store_at
-from winnow.privacy.ledger.keys import check_private
+from winnow.privacy.ledger.keys import read_key
 from winnow.read.crossing import Rows, SealedTable
 from winnow.read.kept import KeptRows
 from winnow.serve.config import Config
@@ -63,12 +63,6 @@ def check(config: Config) -> ConfigFindings:
         except WinnowError as error:
             found.append(f"dataset {name!r}: {error}")
     found += _missing_folders(config)
-    for key in (config.key, config.ledger_key):
-        if key and config.path(key).exists():
-            try:
-                check_private(config.path(key), "the key")
-            except WinnowError as error:
-                found.append(str(error))
     for each in (_check_store, _check_ledger):
         try:
             each(config)
@@ -78,11 +72,11 @@ def check(config: Config) -> ConfigFindings:
 
 
 def _check_store(config: Config) -> None:
-    """Refuse a store that cannot be used, or whose key is another one; a new one is not made."""
+    """Refuse what is no key, and a store that cannot be used or has another key; none is made."""
     place, key = config.place(config.store), config.path(config.key)
+    vault = Vault.open(key) if key.exists() else None
     if _is_file(place) and not Path(place).exists():
         return
-    vault = Vault.open(key) if key.exists() else None
     store = ServerStore(database_at(place), vault or Vault(b""))
     if vault is not None:
         store.check()
@@ -109,12 +103,16 @@ def _missing_folders(config: Config) -> Iterator[str]:
 
 
 def _check_ledger(config: Config) -> None:
-    """Refuse a ledger that cannot be used, and a key whose ledger is gone; none is made."""
-    place, named = config.place(config.ledger), config.ledger_key
+    """Refuse a ledger that cannot be used, what is no key, and a key whose ledger is gone."""
+    place = config.place(config.ledger)
+    named = config.path(config.ledger_key) if config.ledger_key else None
     store = store_at(place)
     if store.exists():
-        Ledger.open(place, key_file=config.path(named) if named else None)
-    elif not named and store.default_key_file().exists():
+        Ledger.open(place, key_file=named)
+    elif named is not None:
+        if named.exists():
+            read_key(named)
+    elif store.default_key_file().exists():
         raise DataError(
             f"the ledger is gone and its key {store.default_key_file()} is still there; restore "
             "the ledger from a copy, or name another one"

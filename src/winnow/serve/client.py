@@ -11,6 +11,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote, urlsplit
 
@@ -19,11 +20,13 @@ import numpy as np
 from winnow.core.options import takes
 from winnow.core.released import Receipt, Released
 from winnow.core.workloads.conditions import Predicates
+from winnow.core.workloads.product import Product
 from winnow.core.workloads.tables import Marginals, Ranges
 from winnow.core.workloads.workload import Maker, Union
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded
 from winnow.itemsets.request import Itemsets
+from winnow.numbers.request import PlannedQuantiles
 from winnow.select.request import FindLabels
 from winnow.serve.asked import ReleaseOf, SelectOf, TabulateOf, TopKOf
 from winnow.serve.line import FIRST_PAUSE, Line, on_this_machine, portioned
@@ -75,6 +78,15 @@ def pieces_of(workload: Maker | Sequence[Any]) -> list[dict[str, Any]]:
             return [{"table": list(columns)}]
         case Ranges(column=column, prefixes=prefixes, number=None):
             return [{"prefixes" if prefixes else "ranges": column}]
+        case Product():
+            chosen = product(*(pieces_of(maker) for maker in workload.makers))
+            found = [{"product": [f for piece in each for f in _factors(piece)]} for each in chosen]
+            if all("marginals" not in f and "where" not in f for p in found for f in p["product"]):
+                return found
+            raise ParameterError(
+                "this product cannot be sent to a server; multiply prefixes, ranges and tables of "
+                'named columns, such as wn.prefixes("age") * wn.marginals("sex")'
+            )
         case Predicates():
             return [{"where": [_conditions(each) for each in workload.conditions]}]
         case _:
@@ -83,6 +95,11 @@ def pieces_of(workload: Maker | Sequence[Any]) -> list[dict[str, Any]]:
                 "all columns or of one table, wn.prefixes, wn.ranges, wn.where, wn.predicates, or "
                 "a sum of them"
             )
+
+
+def _factors(piece: dict[str, Any]) -> list[dict[str, Any]]:
+    """The factors of a piece: those of a product, or itself."""
+    return list(piece.get("product", [piece]))
 
 
 def _conditions(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -126,6 +143,12 @@ class Verbs(ABC, Generic[R]):
         pieces = None if asked.by is None else pieces_of(asked.by)
         return self._order(dataset, "tabulate", **sent(asked, by=pieces))
 
+    @takes(PlannedQuantiles, of=object)
+    def quantiles(self, dataset: str, asked: PlannedQuantiles) -> R:
+        """Quantiles of a column of numbers, of the whole table or of groups."""
+        wanted = [float(each) for each in asked.quantiles]
+        return self._order(dataset, "quantiles", **sent(asked, quantiles=wanted))
+
     @takes(Itemsets, of=object)
     def itemsets(self, dataset: str, asked: Itemsets) -> R:
         """The itemsets of a size that most baskets hold; with subsets, association rules, too."""
@@ -157,11 +180,11 @@ class Client(Verbs[Released[Any]]):
 
     @property
     def plan(self) -> Plans:
-        """The same verbs as plans."""
+        """Plans, by the names of the verbs."""
         return Plans(self._line)
 
     def with_key(self, key: str) -> Client:
-        """The same, with a key of your own for what spends: the same request is one request.
+        """A client whose spending requests carry a key of your own: repeated, they are one request.
 
         Without it every call has a fresh key. Keep a key where your program may end between
         sending and receiving, and send the same request under it again.

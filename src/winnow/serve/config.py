@@ -116,7 +116,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.home / name
 
     def place(self, name: str) -> str:
-        """The same where an address may stand instead of a path."""
+        """A path, or an address in its place."""
         if "://" in name:
             return name
         if name.startswith("file:"):

@@ -11,7 +11,7 @@ import json
 import pickle
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from winnow.core.baskets import Baskets
+from winnow.core.column import Column
 from winnow.core.sealed import Sealed
 from winnow.core.unit import Unit, together
 from winnow.errors import DataError, ParameterError, WinnowError
@@ -40,7 +41,7 @@ from winnow.serve.vault import Vault
 Data = SealedTable | SealedCounts | SealedBaskets
 
 RELEASES = {
-    "table": ("select", "top-k", "tabulate", "release"),
+    "table": ("select", "top-k", "tabulate", "quantiles", "release"),
     "events": ("select", "top-k", "labels", "tabulate"),
     "baskets": ("itemsets",),
 }
@@ -48,6 +49,8 @@ RELEASES = {
 
 T = TypeVar("T")
 _MOST_PLANS = 64
+_MOST_LABELS = 1 << 16
+"""Numbers of a grid that are listed with a schema: half a megabyte of JSON; the schema says all."""
 
 
 class KnownPlans:
@@ -103,7 +106,7 @@ class OpenDataset:
 
     @property
     def unit(self) -> str:
-        """The same, in words."""
+        """The privacy unit in words."""
         data = self.data
         relation = data.relation if isinstance(data, SealedTable) else data.utility.relation
         return self.protected.sentence(relation)
@@ -116,7 +119,7 @@ class OpenDataset:
         """The public values of each column, or the public items."""
         data = self.data
         if isinstance(data, SealedTable):
-            return {writable(each.name): _plain(each.labels) for each in data.schema.columns}
+            return {writable(each.name): _listed(each) for each in data.schema.columns}
         if isinstance(data.labels, Sealed):
             return {}
         return {self.declared.item or "item": _plain(data.labels)}
@@ -127,7 +130,7 @@ class OpenDataset:
         table = self.table
         held: dict[str, Any] = dict(self.labels())
         if table is not None:
-            held = {column.name: column.labels for column in table.schema.columns}
+            held = {column.name: _widest(column) for column in table.schema.columns}
         return {
             name: max((len(json.dumps(label, default=str)) for label in labels), default=0)
             for name, labels in held.items()
@@ -360,6 +363,20 @@ def fitting(opened: OpenDataset, kind: str) -> None:
             f"the dataset {opened.name!r} holds {opened.declared.kind}: {kind!r} is not for them; "
             f"there is: {', '.join(possible)}"
         )
+
+
+def _listed(column: Column) -> list[Any]:
+    """The public values of a column; none of more numbers than a list is for."""
+    if column.grid is not None and column.cardinality > _MOST_LABELS:
+        return []
+    return _plain(column.labels)
+
+
+def _widest(column: Column) -> Sequence[Any]:
+    """Labels among which the longest is: those of a grid have the digits of its ends and step."""
+    if column.grid is None:
+        return column.labels
+    return (*column.labels[:11], *column.labels[-11:])
 
 
 def _plain(labels: Any) -> list[Any]:

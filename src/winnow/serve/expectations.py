@@ -23,6 +23,7 @@ from winnow.serve.orders import (
     itemsets_of,
     labels_of,
     plan_of,
+    quantiles_of,
     release_of,
     tables_of,
 )
@@ -63,6 +64,8 @@ def _of_kind(opened: OpenDataset, order: bodies.AnyOrder, budget: Budget) -> Exp
             return _labels(opened, order, budget)
         case bodies.TabulateOrder():
             return _tables(opened, order, budget)
+        case bodies.QuantilesOrder():
+            return _quantiles(opened, order, budget)
         case bodies.ItemsetsOrder():
             return _itemsets(opened, order, budget)
         case bodies.ReleaseOrder():
@@ -128,6 +131,13 @@ def _tables(opened: OpenDataset, order: bodies.TabulateOrder, budget: Budget) ->
     if planned.error is None:
         says = "errors stand in the released table"
     seconds = SPARE * planned.seconds
+    return Expected(planned.epsilon, planned.error, says, seconds, planned.to_dict())
+
+
+def _quantiles(opened: OpenDataset, order: bodies.QuantilesOrder, budget: Budget) -> Expected:
+    _, planned = quantiles_of(opened.stand_in, order, budget)
+    says = "by how many rows a quantile is off, in root mean square, where rows lie close"
+    seconds = FLOOR + SPARE * planned.seconds
     return Expected(planned.epsilon, planned.error, says, seconds, planned.to_dict())
 
 

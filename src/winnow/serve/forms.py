@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from winnow.core.column import Column
 from winnow.core.options import chooser
 from winnow.errors import ParameterError
 from winnow.serve import bodies, replies
@@ -71,6 +72,14 @@ class Form:
             pass
         raise ParameterError(f"{says} is {text[:40]!r}, which is no number; write one like 0.5")
 
+    def numbers(self, name: str, says: str) -> list[float]:
+        """Numbers with commas between them."""
+        try:
+            return [float(part) for part in self.one(name).split(",")]
+        except ValueError:
+            pass
+        raise ParameterError(f"{says} are no numbers; write them like 0.25, 0.5, 0.75")
+
     def whole(self, name: str, says: str) -> int | None:
         """A whole number; None: nothing was written."""
         found = self.number(name, says)
@@ -98,6 +107,10 @@ class ColumnChoice:
     """Of a column of codes: how many there are."""
     number: bool
     """Whether sums and means can be asked of it."""
+    ranked: bool
+    """Whether quantiles can be asked of it."""
+    size: int
+    """How many values it has, listed or not."""
 
     @property
     def boxes(self) -> bool:
@@ -115,8 +128,10 @@ def column_choices(schema: replies.SchemaAnswer) -> list[ColumnChoice]:
         codes = declared.get("codes") if long else int(declared)
         number = all(isinstance(e, int | float) and not isinstance(e, bool)
                      for e in edges or labels)  # fmt: skip
-        few = len(labels) <= _MOST_LISTED
-        found.append(ColumnChoice(name, labels if few else [], edges, codes, number))
+        ranked = (long and "type" in declared) or (codes or 1) > 1
+        size = len(labels) or Column.parse(name, declared).cardinality
+        few = size <= _MOST_LISTED
+        found.append(ColumnChoice(name, labels if few else [], edges, codes, number, ranked, size))
     return found
 
 
@@ -149,6 +164,10 @@ def plan_body(kind: str, schema: replies.SchemaAnswer, form: Form) -> bodies.Pla
     if kind == "tabulate":
         order["by"] = _pieces(schema, form) if schema.columns else None
         order["values"] = form.all("values")
+    if kind == "quantiles":
+        order["quantiles"] = form.numbers("quantiles", "the quantiles")
+        order["by"] = [name for name in form.all("groups") if name in schema.columns]
+        order["level"] = 0.95 if form.one("intervals") == "yes" else None
     if kind == "release":
         order["workload"] = _pieces(schema, form)
         order["method"] = form.one("method") or None

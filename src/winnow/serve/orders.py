@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
+from operator import mul
 from typing import Any, assert_never, overload
 
 import msgspec
@@ -23,6 +24,7 @@ from winnow.core.workloads.tables import marginals, prefixes, ranges
 from winnow.core.workloads.workload import Maker
 from winnow.errors import BudgetExceeded, GrantError, ParameterError
 from winnow.itemsets.request import Itemsets
+from winnow.numbers.plan import QuantilesPlan
 from winnow.privacy import Event, Grant
 from winnow.privacy.budget import Budget
 from winnow.privacy.rounding import stated_at_least
@@ -132,7 +134,7 @@ def event_of(opened: OpenDataset, order: bodies.AnyOrder, budget: Pricing) -> Ev
 
 
 def order_key(order: bodies.Order) -> bytes:
-    """The same for the same order."""
+    """A key that equal orders share."""
     return msgspec.json.encode(order)
 
 
@@ -147,6 +149,8 @@ def planned(data: Data, order: bodies.AnyOrder, budget: Budget) -> tuple[Any, Pl
             return counted, labels_of(order, budget).plan(counted)
         case bodies.TabulateOrder():
             return tables_of(data, order, budget)
+        case bodies.QuantilesOrder():
+            return quantiles_of(data, order, budget)
         case bodies.ItemsetsOrder():
             baskets = baskets_of(data)
             return baskets, itemsets_of(order, budget).plan(baskets)
@@ -177,6 +181,14 @@ def tables_of(
         return data, asked.plan(data)
     table = table_of(data).stating(order.rows)
     return table, asked.plan(table)
+
+
+def quantiles_of(
+    data: Data, order: bodies.QuantilesOrder, budget: Budget
+) -> tuple[SealedTable, QuantilesPlan]:
+    """The table, and the plan of an order for it."""
+    table = table_of(data)
+    return table, asked_of(order, {}, budget=budget).plan(table)
 
 
 def table_of(data: Data) -> SealedTable:
@@ -247,19 +259,34 @@ def _maker(piece: bodies.WorkloadPiece) -> Maker:
     given = [name for name in piece.__struct_fields__ if getattr(piece, name) is not None]
     if len(given) != 1:
         raise ParameterError(
-            "a piece of a workload is one of marginals, table, prefixes, ranges and where; "
-            f"{len(given)} were given"
+            "a piece of a workload is one of marginals, table, prefixes, ranges, product and "
+            f"where; {len(given)} were given"
         )
     if piece.marginals is not None:
         return marginals(piece.marginals)
+    if piece.product is not None:
+        return reduce(mul, map(_factor, piece.product))
+    if piece.where is None:
+        return _ranges_or_table(piece)
+    return predicates(question_of(each) for each in piece.where)
+
+
+def _factor(factor: bodies.WorkloadFactor) -> Maker:
+    given = sum(getattr(factor, name) is not None for name in factor.__struct_fields__)
+    if given != 1:
+        raise ParameterError(
+            f"a factor of a product is one of table, prefixes and ranges; {given} were given"
+        )
+    return _ranges_or_table(factor)
+
+
+def _ranges_or_table(piece: bodies.WorkloadPiece | bodies.WorkloadFactor) -> Maker:
     if piece.table is not None:
         return marginals(len(piece.table), piece.table)
     if piece.prefixes is not None:
         return prefixes(piece.prefixes)
-    if piece.ranges is not None:
-        return ranges(piece.ranges)
-    assert piece.where is not None
-    return predicates(question_of(each) for each in piece.where)
+    assert piece.ranges is not None
+    return ranges(piece.ranges)
 
 
 def question_of(conditions: bodies.Where) -> Any:

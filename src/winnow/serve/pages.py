@@ -23,6 +23,7 @@ from starlette.routing import BaseRoute, Route
 from winnow.core.released import Receipt
 from winnow.errors import WinnowError
 from winnow.privacy import Guarantee
+from winnow.privacy.refusals import COMPOSING
 from winnow.serve import charts, web
 from winnow.serve.api import ENDPOINTS, Call, Endpoint
 from winnow.serve.forms import Form
@@ -260,6 +261,7 @@ def _environment() -> jinja2.Environment:
     found.filters["short"] = charts.short
     found.filters["cell"] = _cell
     found.globals["budget_bar"] = charts.budget_bar
+    found.globals["used_and_left"] = COMPOSING
     found.globals["guarantee"] = lambda document: str(Guarantee(**document))
     found.globals["receipt_lines"] = lambda document: Receipt.from_dict(document).lines()
     found.globals["receipt_note"] = lambda document: Receipt.from_dict(document).note()

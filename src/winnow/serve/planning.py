@@ -188,7 +188,7 @@ class _Worker:
         self._lock = threading.Lock()
 
     def again(self) -> _Worker:
-        """The same, or a new one in the place of one that ended."""
+        """This process, or a new one in the place of one that ended."""
         if self._why is None and (self._process is None or self._process.poll() is None):
             return self
         self.close()

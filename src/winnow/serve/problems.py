@@ -44,7 +44,7 @@ class Refusal(WinnowError):
 
     @property
     def problem(self) -> ProblemBody:
-        """As the answer says it."""
+        """The problem in the words of the answer."""
         status, title = TITLES[self.word]
         return ProblemBody(f"urn:winnow:problem:{self.word}", title, status, self.detail)
 

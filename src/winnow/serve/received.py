@@ -18,7 +18,9 @@ from winnow.core.notebook import Card, InNotebook, columns_card, number_text, pa
 from winnow.core.released import Receipt, Released
 from winnow.errors import ParameterError
 from winnow.itemsets.rules import ItemsetSupports
+from winnow.numbers.result import ReleasedQuantiles
 from winnow.privacy import Guarantee
+from winnow.privacy.refusals import COMPOSING
 
 Fetch = Callable[[str], str]
 """Downloads a file of a release."""
@@ -40,6 +42,8 @@ def _value(document: Mapping[str, Any], fetch: Fetch, labels: Mapping[str, Any])
     value, kind = document["value"], document["kind"]
     if kind == "tabulate":
         return RemoteTables.parse(value)
+    if kind == "quantiles":
+        return ReleasedQuantiles.from_dict(value)
     if kind == "release":
         return RemoteSynthetic(
             value["method"], value["total"], tuple(value["columns"]), fetch, dict(labels),
@@ -295,7 +299,7 @@ class RemoteBudget(InNotebook):
                 ("spent", f"{used.spent:.6g}"),
                 ("guarantee", self.guarantee),
             ],
-        )
+        ).with_notes(("used and left", COMPOSING))
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,8 @@ def shown(
     value = release.value
     if isinstance(value, dict) and "tables" in value:
         return _tables(value)
+    if isinstance(value, dict) and "quantiles" in value:
+        return _quantiles(value)
     if isinstance(value, dict) and "itemsets" in value:
         return _itemsets(value)
     if synthetic is not None and isinstance(value, dict):
@@ -103,6 +105,20 @@ def _itemsets(value: dict[str, Any]) -> ResultView:
     heads = ["itemset", "support", "standard error"]
     picture = charts.bars(drawn, "Noisy supports")
     return ResultView(grids=[_grid("Itemsets with their noisy supports", heads, rows, picture)])
+
+
+def _quantiles(value: dict[str, Any]) -> ResultView:
+    heads = [*value["by"], *(name for name in value["quantiles"][0] if name not in value["by"])]
+    rows = [[row[name] for name in heads] for row in value["quantiles"]]
+    named = len(value["by"]) + 1
+    drawn = [charts.Bar(", ".join(map(str, row[:named])), *row[named:]) for row in rows]
+    picture = charts.bars(drawn, f"Quantiles of {value['column']}")
+    note = ""
+    if value.get("level"):
+        note = f"All intervals of a group hold with probability {value['level']:g}."
+    return ResultView(
+        grids=[_grid(f"Quantiles of {value['column']}", heads, rows, picture)], note=note
+    )
 
 
 def _tables(value: dict[str, Any]) -> ResultView:

@@ -62,6 +62,8 @@ def size_of(opened: OpenDataset, order: bodies.AnyOrder) -> ResultSize:
                 return _item_table(opened)
             numbers = _FIELDS * (1 + 2 * len(order.values))
             return _answers(opened, order.by or (), numbers)
+        case bodies.QuantilesOrder():
+            return _quantiles(opened, order)
         case bodies.ReleaseOrder():
             answers = _answers(opened, order.workload, _FIELDS + 1)
             rows = min(opened.rows or order.rows or MOST_ROWS, MOST_ROWS)
@@ -69,6 +71,16 @@ def size_of(opened: OpenDataset, order: bodies.AnyOrder) -> ResultSize:
             return ResultSize(answers.answers, max(answers.bytes, synthetic))
         case never:
             assert_never(never)
+
+
+def _quantiles(opened: OpenDataset, order: bodies.QuantilesOrder) -> ResultSize:
+    """A row for each quantile of each group: labels, and up to four numbers."""
+    assert isinstance(opened.stand_in, SealedTable)
+    schema, widths = opened.stand_in.schema, _widths(opened)
+    groups = math.prod(schema.column(name).cardinality for name in order.by)
+    row = sum(widths[name] + len(name) + 8 for name in order.by) + _FIELDS * _NUMBER
+    number = groups * len(order.quantiles)
+    return ResultSize(number, number * row)
 
 
 def _item_table(opened: OpenDataset) -> ResultSize:
@@ -98,15 +110,29 @@ def _piece(schema: Schema, piece: bodies.WorkloadPiece) -> tuple[int, tuple[int,
     names = schema.names
     if piece.marginals is not None:
         return _cells(schema.shape, piece.marginals), (piece.marginals, names)
+    if piece.product is not None:
+        factors = [_factor(schema, factor) for factor in piece.product]
+        columns = [name for _, own in factors for name in own]
+        return math.prod(size for size, _ in factors), (len(columns), columns)
+    if piece.where is None:
+        size, columns = _factor(schema, piece)
+        return size, (len(columns), columns)
+    return len(piece.where), (len(names), names)
+
+
+def _factor(
+    schema: Schema, piece: bodies.WorkloadPiece | bodies.WorkloadFactor
+) -> tuple[int, list[str]]:
+    """How many answers a table or ranges have, and of which columns."""
     if piece.table is not None:
         shape = [schema.column(name).cardinality for name in piece.table]
-        return math.prod(shape), (len(shape), piece.table)
+        return math.prod(shape), list(piece.table)
     if piece.prefixes is not None:
-        return schema.column(piece.prefixes).cardinality, (1, [piece.prefixes])
-    if piece.ranges is not None:
-        codes = schema.column(piece.ranges).cardinality
-        return codes * (codes + 1) // 2, (1, [piece.ranges])
-    return len(piece.where or ()), (len(names), names)
+        return schema.column(piece.prefixes).cardinality, [piece.prefixes]
+    if piece.ranges is None:
+        return 0, []
+    codes = schema.column(piece.ranges).cardinality
+    return codes * (codes + 1) // 2, [piece.ranges]
 
 
 def _cells(shape: Sequence[int], ways: int) -> int:

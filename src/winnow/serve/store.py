@@ -192,7 +192,7 @@ class ServerStore:
         self.change(lambda view: self.note_in(view, who, what, detail))
 
     def note_in(self, view: View, who: str, what: str, detail: dict[str, Any]) -> None:
-        """The same inside a transaction."""
+        """Write a note inside a transaction."""
         last = view.one("SELECT sequence, tag FROM {audit} ORDER BY sequence DESC LIMIT 1")
         number, previous = (0, _START) if last is None else last
         text = json.dumps(detail, sort_keys=True)

@@ -37,7 +37,7 @@ class Vault:
             with exclusive(making, _PATIENCE, "making this key"):
                 if not path.exists():
                     make_key(path)
-        return cls(read_key(path))
+        return cls(read_key(path, "the key of the server", "name its file with key ="))
 
     def derived(self, use: str) -> bytes:
         """The key of one use."""

@@ -51,7 +51,6 @@ from winnow.read.crossing import Rows, SealedTable, group
 from winnow.release.rounds.audit.rounds import pairs
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 TOTAL = 3
 EPSILON = 0.5
@@ -118,7 +117,7 @@ def enumerate_sessions(model: SessionModel, relation: Relation) -> AuditResult:
 def enumerate_repeated(
     epsilon: float, updates: int, level: float, *, rounds: int = 60, fault: str = ""
 ) -> AuditResult:
-    """The same question for many rounds, with guesses near the threshold on either side."""
+    """Ask one question for many rounds, with guesses near the threshold on either side."""
     mechanism = mechanism_at(epsilon, updates, level)
     claimed = capped_delta(epsilon, updates, level)
     worst, where = 0.0, (0, 0.0)

@@ -155,6 +155,9 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     "tabulate": _released("the noisy whole numbers", "result.value.layers.*.details*")
     + _CUT
     + _SHOWN,
+    "quantiles": _released("the quantiles", "result.value.values*", "result.value.low*")
+    + _released("the other ends of their intervals", "result.value.high*")
+    + _SHOWN,
     "ask": _ANSWERS,
     "resume": _ANSWERS + _JOURNAL,
     "Session": _released("what the verbs drew", "result.*.value", "result.*.value.*")
@@ -236,6 +239,7 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     "winnow tabulate": _released("the noisy tables", "*.json.total*", "*.json.tables*")
     + _DOCUMENT
     + _TEXT,
+    "winnow quantiles": _released("the quantiles", "*.json.quantiles*") + _DOCUMENT + _TEXT,
     "winnow ask": _released(
         "the answers, and whether a private test found the hypothesis near the data",
         *(f"*.json.answers.*.{name}" for name in ("value", "count", "kind", "number", "error")),

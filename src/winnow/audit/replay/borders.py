@@ -72,7 +72,7 @@ from winnow.select.mechanisms.blocks import AT_ONCE
 from winnow.select.mechanisms.margin_counts import WIDE_GAPS
 from winnow.select.mechanisms.margin_search import ONE_BY_ONE
 from winnow.select.methods import Lipschitz
-from winnow.select.verb import select, top_k
+from winnow.select.verb import labels, select, top_k
 
 _MOST_GROUPS = 16
 """So many groups of people are tried until one of them meets the border."""
@@ -127,11 +127,18 @@ def _log(**options: Any) -> Call:
     return call
 
 
+def _weighed(people: People, place: ReplayPlace) -> Any:
+    """The people of a log, whose weights are read and added up once more."""
+    source = place.write("data.csv", text_of(("user", "item"), events_of(people)))
+    found = counts(source, item="item", person="user", salt=f"{place.seed}")
+    return labels(found, epsilon=2.0, delta=0.2, method="weighted-gaussian", seed=place.seed)
+
+
 def _file_of_counts(people: People, place: ReplayPlace) -> Any:
     rows = [(item, str(number)) for item, number in counted(people).items()]
     source = place.write("data.csv", text_of(("item", "n"), rows))
-    labels, scores = read_scores(source, label_column="item", score_column="n")
-    found = dict(zip(list(labels), scores.tolist(), strict=True))
+    names, scores = read_scores(source, label_column="item", score_column="n")
+    found = dict(zip(list(names), scores.tolist(), strict=True))
     return select(seal_scores(found, monotone=True), epsilon=0.5, seed=place.seed)
 
 
@@ -261,6 +268,7 @@ def _mining(border: Border, between: float, call: Call = _RARE, **how: Any) -> B
 
 REPLAYS: tuple[BorderReplay, ...] = (
     BorderReplay(MOST_COLLECTED, "top_k", _log(), EVENTS, 1.0, low=0.0, high=1e6),
+    BorderReplay(MOST_COLLECTED, "labels", _weighed, EVENTS, 1.0, low=0.0, high=1e6, quick=False),
     BorderReplay(MOST_PAIRS, "itemsets", _pairs, HOLDERS, 3.0, low=0.0, high=1e6,
                  quick=False),
     BorderReplay(FEW_ROWS, "top_k", _PUBLIC_LOG, EVENTS, 3.0, also=((PART_SHARE, 1.6e-7),),

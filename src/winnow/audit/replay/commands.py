@@ -31,6 +31,7 @@ WITHOUT_PRIVATE_DATA = {
     "plan labels": "takes public numbers",
     "plan margin": "takes public numbers",
     "plan itemsets": "takes public numbers",
+    "plan quantiles": "takes a public schema",
     "plan learn": "takes public numbers",
     "plan tabulate": "takes a public schema",
     "plan release": "takes a public schema",
@@ -96,6 +97,7 @@ def command_replays() -> Iterator[Replay]:
     yield _entry("release", _PEOPLE, _release, groups=(0, 2))
     yield _entry("release", _FEW, _report, "a report", groups=(0, 1), needs="matplotlib")
     yield _entry("tabulate", _PEOPLE, _tabulate, groups=(1, 2))
+    yield _entry("quantiles", _PEOPLE, _quantiles, groups=(1, 2))
     yield _entry("schema draft", _PEOPLE, _draft, groups=(1, 2))
     yield _entry("ask", _PEOPLE, _ask, groups=(0, 1))
     yield _entry("lp", STEPS, _lp, groups=(0, 2), needs="highspy")
@@ -233,6 +235,14 @@ def _release(people: People, place: ReplayPlace) -> Any:
 def _tabulate(people: People, place: ReplayPlace) -> Any:
     words = ("tabulate", *_table(people, place), "--by", "sex,age", "--epsilon", 1)
     return _both(place, *words, "--relation", "add-remove")
+
+
+def _quantiles(people: People, place: ReplayPlace) -> Any:
+    held = _SCHEMA | {"age": {"type": "number", "low": 0, "high": 60, "clip": True, "drop": True}}
+    table, *_ = _table(people, place)
+    schema = place.write("numbers.json", json.dumps(held))
+    words = ("quantiles", table, "--schema", schema, "--one-row-per-person", "--column", "age")
+    return _both(place, *words, "--by", "sex", "--epsilon", 1, "--relation", "add-remove")
 
 
 def _draft(people: People, place: ReplayPlace) -> Any:

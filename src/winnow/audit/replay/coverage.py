@@ -13,6 +13,7 @@ from winnow.ask.request import Ask
 from winnow.audit.replay.commands import command_replays
 from winnow.audit.replay.compare import Replay, words_taken
 from winnow.audit.replay.found_labels import label_replays
+from winnow.audit.replay.numbers import number_replays
 from winnow.audit.replay.programs import program_replays
 from winnow.audit.replay.readers import reader_replays
 from winnow.audit.replay.selections import selection_replays
@@ -39,7 +40,7 @@ from winnow.session import Session
 @lru_cache(maxsize=1)
 def replays() -> tuple[Replay, ...]:
     """All entries, those of commands last."""
-    of_tables = (*table_replays(), *program_replays(), *reader_replays())
+    of_tables = (*table_replays(), *number_replays(), *program_replays(), *reader_replays())
     of_counts = (*selection_replays(), *label_replays(), *universe_replays())
     return (*of_counts, *of_tables, *command_replays())
 

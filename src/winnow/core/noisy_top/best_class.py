@@ -66,7 +66,7 @@ class Classes(Protocol[B]):
         ...
 
     def rough_score(self, block: B) -> float:
-        """The same in float64, to a relative 2^-51."""
+        """A score in float64, to a relative 2^-51."""
         ...
 
     def log_count(self, block: B) -> tuple[float, float]:

@@ -101,7 +101,7 @@ class JointClasses:
         return self.scale * block[1]
 
     def rough_score(self, block: JointBlock) -> float:
-        """The same to a relative 2^-51: three roundings."""
+        """A score to a relative 2^-51: three roundings."""
         return self._rough_scale * block[1]
 
     def log_count(self, block: JointBlock) -> tuple[float, float]:
@@ -245,7 +245,7 @@ class CanonicalClasses:
         return -self._scale * self._loss(block[1], block[2])
 
     def rough_score(self, block: CanonicalBlock) -> float:
-        """The same to a relative 2^-51: three roundings."""
+        """A score to a relative 2^-51: three roundings."""
         return -self._rough_scale * self._loss(block[1], block[2])
 
     def log_count(self, block: CanonicalBlock) -> tuple[float, float]:

@@ -235,7 +235,7 @@ def survivors(
 
 
 def survivors_of(scores: Scores, words: Words, law: Law, scale: float, k: int) -> Integers:
-    """The same places, for items whose words are known."""
+    """The places of survivors, for items whose words are known."""
     scan = Filter(scores, law, scale, k, None)
     kept = []
     with np.errstate(all="ignore"):

@@ -194,7 +194,7 @@ class Without:
 
     @property
     def floor(self) -> int:
-        """As the whole universe."""
+        """The floor of the whole universe."""
         return self._ranked.floor
 
     def top(self, reach: int = 0) -> int:
@@ -209,7 +209,7 @@ class Without:
             self.lower(max(1, self.floor // 2))
 
     def lower(self, floor: int, most: int | None = None) -> None:
-        """As the whole universe, which has those that are gone as well."""
+        """Lower the floor of the whole universe, which has those that are gone as well."""
         if most is not None:
             most += sum(len(gone) for count, gone in self._places.items() if count >= floor)
         self._ranked.lower(floor, most)

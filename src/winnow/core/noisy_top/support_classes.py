@@ -131,7 +131,7 @@ class SupportClasses:
         return self._scale * block[1]
 
     def rough_score(self, block: Block) -> float:
-        """The same to a relative 2^-51: three roundings."""
+        """A score to a relative 2^-51: three roundings."""
         return self._rough_scale * block[1]
 
     def log_count(self, block: Block) -> tuple[float, float]:

@@ -205,7 +205,7 @@ class RandomQueries(Maker):
     advice = "ask for fewer queries, or name fewer columns"
 
     def size(self, schema: Schema) -> int:
-        """As many as were asked for."""
+        """How many queries were asked for."""
         return self.number
 
     def own_memory(self, schema: Schema) -> int:

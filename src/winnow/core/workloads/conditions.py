@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.checks import exact
 from winnow.core.column import Column, check_name
 from winnow.core.declaration import Edge, instant, kind_of
 from winnow.core.schema import Schema
@@ -108,6 +109,15 @@ def _code(column: Column, value: Any) -> int:
                 f"pair (low, high) of edges, or a label such as {column.labels[0]!r}"
             )
         return column.labels.index(value)
+    if column.grid is not None:
+        place = None if isinstance(value, str | bool) else column.grid.code(exact("value", value))
+        if place is None:
+            raise ParameterError(
+                f"{shown(value)} is no number of the column {column.name!r}: it has those from "
+                f"{column.labels[0]} in steps of {float(column.grid.step):g}; give one of them, "
+                "or a pair (low, high)"
+            )
+        return place
     if column.kind == "codes":
         whole = isinstance(value, int) and not isinstance(value, bool)
         if not whole or not 0 <= value < column.codes:
@@ -144,6 +154,11 @@ def _between(column: Column, pair: tuple[Any, ...]) -> Mask:
     if column.kind == "bins":
         start = 0 if low is None else _edge(column, low)
         stop = column.codes if high is None else _edge(column, high)
+        mask[start:stop] = True
+    elif column.grid is not None:
+        ends = [None if each is None else exact("bound", each) for each in (low, high)]
+        start = 0 if ends[0] is None else column.grid.first_from(ends[0])
+        stop = column.codes if ends[1] is None else column.grid.first_from(ends[1])
         mask[start:stop] = True
     elif column.kind == "codes":
         places = np.arange(column.codes)

@@ -73,7 +73,7 @@ class ConjunctionPart(Part):
         return answers
 
     def counts(self, codes: Codes, weights: Counts) -> Counts:
-        """The same in whole numbers; wide sets of columns go row by row."""
+        """Answers in whole numbers; wide sets of columns go row by row."""
         shape = self.schema.shape
         counted = np.empty(self.size, np.int64)
         for columns, queries in self._by_columns().items():

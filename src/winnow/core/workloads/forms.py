@@ -42,6 +42,47 @@ class CodeRanges:
 
 
 @dataclass(frozen=True, eq=False)
+class RangeTable:
+    """One query for each choice of a range of codes in every column, the last column fastest.
+
+    A column whose cells are asked for has the ranges of one code each.
+    """
+
+    axes: tuple[CodeRanges, ...]
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The columns of the table, one for each axis."""
+        return tuple(axis.column for axis in self.axes)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many ranges each column has."""
+        return tuple(len(axis.starts) for axis in self.axes)
+
+    def sums(self, table: NDArray[Any]) -> NDArray[Any]:
+        """The sums of a table of the columns over all choices of ranges."""
+        for place, axis in enumerate(self.axes):
+            turned = np.moveaxis(table, place, 0)
+            sums = np.zeros((len(turned) + 1, *turned.shape[1:]), table.dtype)
+            np.cumsum(turned, axis=0, out=sums[1:])
+            table = np.moveaxis(sums[axis.stops] - sums[axis.starts], 0, place)
+        return np.ascontiguousarray(table)
+
+    def ranges(self, query: int) -> dict[int, tuple[int, int]]:
+        """For each column the range of a query, by its number."""
+        places = np.unravel_index(query, self.shape)
+        pairs = zip(self.axes, places, strict=True)
+        return {a.column: (int(a.starts[i]), int(a.stops[i])) for a, i in pairs}
+
+
+def each_code(column: int, codes: int) -> CodeRanges:
+    """The cells of a column as ranges of one code each."""
+    starts = np.arange(codes)
+    return CodeRanges(column, starts, starts + 1)
+
+
+@dataclass(frozen=True, eq=False)
 class ProductSets:
     """Query j holds a cell when masks[j][column][code] is true for each of its columns.
 
@@ -65,7 +106,7 @@ class GridMatrix:
     values: NDArray[Any]
 
 
-TableForm: TypeAlias = WholeTable | CodeRanges | ProductSets
+TableForm: TypeAlias = WholeTable | CodeRanges | RangeTable | ProductSets
 """Product sets of codes: read off marginal tables."""
 DenseForm: TypeAlias = BitMatrix | GridMatrix
 """Written out over the cells of the whole domain."""

@@ -59,7 +59,7 @@ class IntervalPart(Part):
         return np.asarray(np.maximum(self.form.sums(table), 0.0))
 
     def counts(self, codes: Codes, weights: Counts) -> Counts:
-        """The same in whole numbers."""
+        """Answers in whole numbers."""
         table = marginal_counts(codes, weights, self.schema.shape, (self.column,))
         return self.form.sums(table)
 

@@ -99,7 +99,7 @@ class Part(ABC):
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Sequence[Self]:
-        """The same queries in as few parts as are good for speed; by default as they are."""
+        """These queries in as few parts as are good for speed; by default unchanged."""
         return parts
 
 
@@ -133,7 +133,7 @@ class ArraysPart(Part):
 
     @property
     def title(self) -> str:
-        """As they were given: such queries have no name in common."""
+        """A title for queries as they were given: they have no name in common."""
         return "queries given as arrays"
 
     def inside(self, columns: tuple[int, ...], own: Schema) -> tuple[Self, Self] | None:

@@ -7,6 +7,7 @@ from winnow.core.workloads.conjunction import ConjunctionPart
 from winnow.core.workloads.interval import IntervalPart
 from winnow.core.workloads.marginal import MarginalPart
 from winnow.core.workloads.part import Part
+from winnow.core.workloads.range_table import RangeTablePart
 from winnow.core.workloads.real import GridPart
 
 
@@ -15,4 +16,4 @@ def _whole(*parts: type[Part]) -> tuple[type[Part], ...]:
     return parts
 
 
-PARTS = _whole(MarginalPart, IntervalPart, ConjunctionPart, BitsPart, GridPart)
+PARTS = _whole(MarginalPart, IntervalPart, RangeTablePart, ConjunctionPart, BitsPart, GridPart)

@@ -24,6 +24,7 @@ from winnow.core.workloads.forms import (
     GridMatrix,
     Mask,
     ProductSets,
+    RangeTable,
     WholeTable,
     Words,
 )
@@ -88,7 +89,7 @@ def sample_cells(schema: Schema, size: int, seed: int = 0) -> Integers:
 
 
 def on_points(workload: Workload, points: Integers, memory: str | int = "4GB") -> Workload:
-    """The same queries on sampled cells only, numbered alike, over a domain of these cells."""
+    """Queries on sampled cells only, numbered alike, over a domain of these cells."""
     schema = Schema((Column("cell", "codes", codes=len(points)),))
     needed = workload.size * words_per_query(len(points)) * 8
     if needed > parse_memory(memory):
@@ -105,6 +106,9 @@ def on_points(workload: Workload, points: Integers, memory: str | int = "4GB") -
             case CodeRanges(column, starts, stops):
                 codes = points[:, column]
                 bits = pack((codes >= starts[:, None]) & (codes < stops[:, None]))
+            case RangeTable() as form:
+                queries = (form.ranges(query) for query in range(part.size))
+                bits = pack(np.stack([_between(ranges, points) for ranges in queries]))
             case ProductSets(sets):
                 bits = pack(np.stack([_held(masks, points) for masks in sets]))
             case BitMatrix() | GridMatrix():
@@ -126,6 +130,13 @@ def _table_bits(shape: Sequence[int], points: Integers) -> Words:
     ones = np.uint64(1) << (number % 64).astype(np.uint64)
     np.bitwise_or.at(bits, (flat, number // 64), ones)
     return bits
+
+
+def _between(ranges: Mapping[int, tuple[int, int]], points: Integers) -> Mask:
+    held = np.ones(len(points), np.bool_)
+    for column, (start, stop) in ranges.items():
+        held &= (points[:, column] >= start) & (points[:, column] < stop)
+    return held
 
 
 def _held(masks: Mapping[int, Mask], points: Integers) -> Mask:

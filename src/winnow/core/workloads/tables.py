@@ -7,6 +7,7 @@ import numbers
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -77,7 +78,7 @@ class Marginals(Maker):
 
 
 def marginals(
-    ways: int | Sequence[int] = 3,
+    ways: int | Sequence[int] | str | Sequence[str] = 3,
     columns: Sequence[str] | None = None,
     sample: int | None = None,
     *,
@@ -85,14 +86,21 @@ def marginals(
 ) -> Marginals:
     """All cells of the marginal tables of ``ways`` columns, such as 3 or [2, 3].
 
+    Names of columns in the place of ``ways`` ask for the one table of theirs, such as "sex" or
+    ["race", "sex"].
+
     ``columns`` keeps to some columns; ``sample`` takes that many of the tables, chosen by the
     public ``seed``.
     """
-    given = [ways] if isinstance(ways, numbers.Integral) else ways
-    if isinstance(given, str) or not isinstance(given, Sequence) or not given:
+    given = [ways] if isinstance(ways, numbers.Integral | str) else ways
+    number_as_text = isinstance(ways, str) and ways.strip().isdigit()
+    if number_as_text or not isinstance(given, Sequence) or not given:
         raise ParameterError(
-            f"ways={shown(ways)} is not a number of columns; give 3, or a list like [2, 3]"
+            f"ways={shown(ways)} is not a number of columns; give 3, a list like [2, 3], or the "
+            'names of the columns of one table, like ["race", "sex"]'
         )
+    if all(isinstance(each, str) for each in given):
+        return _named(given, columns, sample, seed)
     for each in given:
         check_count(ways=each)
     if len(set(given)) != len(given):
@@ -105,6 +113,16 @@ def marginals(
         columns = tuple(check_name(name) for name in columns)
     wanted = tuple(sorted(int(each) for each in given))
     return Marginals(wanted, columns, None if sample is None else int(sample), check_seed(seed))
+
+
+def _named(given: Sequence[Any], columns: Any, sample: Any, seed: int) -> Marginals:
+    """The one table of the columns of these names."""
+    if columns is not None or sample is not None:
+        raise ParameterError("one table was named; leave out columns= and sample=")
+    names = tuple(check_name(name) for name in given)
+    if len(set(names)) != len(names):
+        raise ParameterError("a column is named twice; name each once")
+    return Marginals((len(names),), names, None, check_seed(seed))
 
 
 def _combination(rank: int, total: int, size: int) -> Iterator[int]:

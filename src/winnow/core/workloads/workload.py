@@ -185,7 +185,11 @@ DEFAULT_MEMORY = "4GB"
 
 
 class Maker(ABC):
-    """Queries not yet bound to a schema. ``.over(schema)`` binds them; ``+`` is union."""
+    """Queries not yet bound to a schema. ``.over(schema)`` binds them; ``+`` is union.
+
+    ``*`` asks every query of one together with every query of the other: prefixes of a column
+    within each cell of a table.
+    """
 
     advice = "use fewer queries"
     """How to make the workload smaller."""
@@ -228,6 +232,13 @@ class Maker(ABC):
         if not isinstance(other, Maker):
             return NotImplemented
         return Union((*_members(self), *_members(other)))
+
+    def __mul__(self, other: object) -> Maker:
+        if not isinstance(other, Maker):
+            return NotImplemented
+        from winnow.core.workloads.product import Product
+
+        return Product((self, other))
 
 
 def bound_workload(given: Any, schema: Schema, memory: str | int) -> Workload:

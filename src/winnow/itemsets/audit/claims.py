@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from winnow.audit.broken import with_epsilon
 from winnow.audit.cases import Case
@@ -36,9 +35,6 @@ from winnow.select.mechanisms.ranked_lists import (
     RankedLimitedDomain,
     items_moved,
 )
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 ONE = counts(Relation.ADD_REMOVE)
 TWO = Declared("people with up to two baskets", Relation.ADD_REMOVE, 2, monotone=True)

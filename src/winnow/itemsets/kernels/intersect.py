@@ -94,7 +94,9 @@ def _intersect(  # type: ignore[no-untyped-def]
     bits, words, rows, pair_rows, pairs, size, low, high, histogram, most, skip, found,
     found_support, stop
 ):  # fmt: skip
-    """As ``walk_occurrences`` walks, over bitsets: those of `rows`, and so many words of each.
+    """Walk over bitsets, as ``walk_occurrences`` does over lists.
+
+    The bitsets are those of `rows`, with so many words of each.
 
     The supports of pairs are looked up where `pairs` has them (else it has no rows), by their own
     rows.

@@ -26,13 +26,14 @@ def item_counts(baskets: Baskets, *, squares: bool) -> Integers:
     """
     lengths = baskets.lengths()
     longest = int(lengths.max(initial=0))
-    by_length = [0] + [_item_weight(n, squares) for n in range(1, longest + 1)]
+    by_length = [0] + [item_weight(n, squares=squares) for n in range(1, longest + 1)]
     weights = np.repeat(np.array(by_length, np.float64)[lengths], lengths)
     found = np.bincount(baskets.items, weights=weights, minlength=baskets.item_count)
     return found.astype(np.int64)  # whole numbers below 2^53: the sums were exact
 
 
-def _item_weight(n: int, squares: bool) -> int:
+def item_weight(n: int, *, squares: bool) -> int:
+    """What a basket of so many items adds to each of them."""
     if n > LONGEST:
         return 0
     return isqrt(UNIT * UNIT // n) if squares else UNIT // n

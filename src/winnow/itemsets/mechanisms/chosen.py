@@ -97,7 +97,7 @@ class WeightedOrSelected(RankedSelection):
 
     @property
     def ordered(self) -> bool:
-        """As the selection."""
+        """Whether the selection releases a list in order."""
         return self.selection.ordered
 
     def promise(self, relation: Relation) -> Promise:

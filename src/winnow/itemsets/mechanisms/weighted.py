@@ -31,6 +31,7 @@ from winnow.itemsets.kernels.weights import (
     LONGEST,
     UNIT,
     item_counts,
+    item_weight,
     itemset_at,
     itemset_counts,
 )
@@ -54,12 +55,14 @@ from winnow.privacy import (
     guarantee_of,
     promise,
 )
+from winnow.privacy.rounding import at_most
 from winnow.select.mechanisms.ranked import (
     Found,
     RankedSelection,
     refuse_endless,
     refuse_more_than_all,
 )
+from winnow.select.mechanisms.weighted_gaussian import tail
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -114,18 +117,23 @@ class WeightedCounts:
         more than t (squares: t).
         Without a delta epsilon-DP: neighbours move the items by at most c m in the l1 norm, and
         the itemsets by c m t, since m baskets leave or come. Discrete Laplace noise of
-        c m/(share epsilon) and of c m t/(rest epsilon) on them. [Canonne-Kamath-Steinke 2020]
+        c m/(share epsilon) and of c m t/(rest epsilon) on them: c measurements each, of what
+        comes and of what leaves, in other numbers once they are netted.
+        [Canonne-Kamath-Steinke 2020]
         With a delta the event is discrete Gaussian noise: one person adds a vector without
         negative entries of l2 norm at most m (of the itemsets m sqrt(t)), and the difference of
         two such vectors a, b has |a - b|^2 <= |a|^2 + |b|^2, so neighbours move them by sqrt(c) m
         and sqrt(c t) m; each part's share of the squared ratio is fixed beforehand.
-        Private items leave only where their noisy count reaches the threshold
-        m + s sqrt(2 ln(m LONGEST/d)), s^2 the variance and d = delta/2. Items that only one of
-        two neighbours has come from one person, and at most m LONGEST of them weigh anything,
-        m each at most; the noise is sub-Gaussian with s^2 [Canonne-Kamath-Steinke 2020, Lemma 23],
-        so none of them leaves but with probability d. With P~ and Q~ as in ``StabilityThreshold``
-        the event holds up to d. Which items, how likely, and t are public then: the itemsets of
-        those items are a public universe.
+        Private items leave only where their noisy count reaches the threshold T, the least with
+        n q(T - m w_n) + (m - 1) LONGEST q(T) <= d for every n up to LONGEST; w_n is what a basket
+        of n items adds to each, q(x) >= Pr[Z >= x] for the noise Z (``tail``), and d = delta/2.
+        Items that only one of two neighbours has come from one person, with baskets of n_1 .. n_m
+        items. An item that is in the baskets J weighs the sum of w_(n_j) over J: the mean over all
+        m baskets of m w_(n_j) for j in J and of 0 for the others. q is convex, so it reaches T with
+        a probability of at most the mean of q(T - m w_(n_j)), or q(T). Summed over the items, of
+        which n_j are in basket j and at most (m - 1) LONGEST in others only, that is at most d.
+        With P~ and Q~ as in ``StabilityThreshold`` the event holds up to d. Which items, how
+        likely, and t are public then: the itemsets of those items are a public universe.
     """
 
     epsilon: Real
@@ -174,6 +182,7 @@ class WeightedCounts:
                     "additive",
                     relation,
                     noise_multiplier=1 / (part * exact("epsilon", self.epsilon)),
+                    moved=relation.people,
                 )
                 for part in self._parts()
             ]
@@ -219,10 +228,9 @@ class WeightedCounts:
 
     def threshold(self, utility: Utility) -> int:
         """The least noisy count with which a private item leaves."""
-        m = math.ceil(utility.one_sided)
-        allowed = float(exact("delta", self.delta) / 2)
-        beyond = self.deviation(0, 1, utility) * math.sqrt(2 * math.log(m * LONGEST / allowed))
-        return m * UNIT + math.ceil(beyond * (1 + 2.0**-40))
+        variance = int(self.size_of_noise(0, 1, utility))
+        lost = at_most(exact("delta", self.delta) / 2)
+        return least_threshold(variance, lost, math.ceil(utility.one_sided))
 
     def check(self, utility: Utility, total: int | None) -> None:
         """Refuse what cannot be released, before anything is charged."""
@@ -287,6 +295,32 @@ class WeightedCounts:
     def _noise(self, part: int, shares: int, many: int, utility: Utility, tape: Tape) -> Integers:
         draw = discrete_gaussian_array if self.squares else discrete_laplace_array
         return draw(tape, many, self.size_of_noise(part, shares, utility))
+
+
+@lru_cache(maxsize=64)
+def least_threshold(variance: int, lost: float, baskets: int) -> int:
+    """The least threshold that new items of one person pass with no more probability than this."""
+    lengths = {
+        item_weight(n, squares=True): n for n in range(1, LONGEST + 1)
+    }  # the longest of each
+
+    def enough(least: int) -> bool:
+        others = (baskets - 1) * LONGEST * tail(least, variance)
+        return all(
+            n * tail(least - baskets * weight, variance) + others <= lost * (1 - 2.0**-40)
+            for weight, n in lengths.items()
+        )
+
+    low = baskets * UNIT + 1  # from here on the tail is one, and convex
+    if enough(low):
+        return low
+    high = 2 * low
+    while not enough(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
 
 
 def in_memory(ranked: Ranked) -> ItemsetRanks:

@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.audit.driver import DELTA, Claim, enumeration, farthest, of_moves
+from winnow.audit.driver import DELTA, NoiseCharge, enumeration, farthest, of_moves
 from winnow.audit.neighbours import person_moves
 from winnow.audit.result import AuditResult, as_twin
 from winnow.core.checks import exact
@@ -54,7 +54,7 @@ def enumerate_tables(
     claimed = float(1 / multiplier)
     if not pure:
         claimed = guarantee_of(Gaussian(multiplier, relation), DELTA).epsilon
-    claim, tables = Claim(pure, claimed), _tables()
+    claim, tables = NoiseCharge(pure, claimed), _tables()
     moves = list(person_moves(tables.shape[1], rows, relation))
     # Cells are alike, so that their order does not matter.
     kinds = {tuple(sorted(moved[moved > 0].tolist()))

@@ -55,7 +55,7 @@ class BalancedModel:
 
     @classmethod
     def of(cls, rule: BalancedRule, relation: Relation, rows: int) -> BalancedModel:
-        """As the mechanism says."""
+        """The model of a mechanism, with the scales that it states."""
         held = empty(relation, rows)
         return cls(rule, held, rule.scale(held))
 

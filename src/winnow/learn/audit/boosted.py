@@ -41,7 +41,7 @@ class BoostedModel:
 
     @classmethod
     def of(cls, rules: BoostedRules, relation: Relation, rows: int) -> BoostedModel:
-        """As the mechanism says."""
+        """The model of a mechanism."""
         return cls(rules, empty(relation, rows))
 
     def log_probabilities(self, table: Integers) -> Floats:

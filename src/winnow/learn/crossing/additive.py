@@ -34,7 +34,8 @@ class AdditiveModel:
         Gaussian noise. A person with at most r rows who is added or removed moves each of d
         tables by at most r in the l1 norm, and so in the l2 norm: all of them by d r, and by
         sqrt(d) r. A person who is replaced takes up to r from cells and adds up to r to others:
-        2 d r, and sqrt(2 d) r. [Canonne-Kamath-Steinke 2020]
+        2 d r, and sqrt(2 d) r. With Laplace noise these are d measurements of at most r each
+        (2 d of a person who is replaced). [Canonne-Kamath-Steinke 2020]
         (2) Permute-and-flip over the models that follow from the noisy tables, by correct rows.
         Given the tables these are public functions of single rows, and so are weights that
         balance the noisy sizes of the classes: a person moves the scores as under ``utility``.
@@ -65,7 +66,8 @@ class AdditiveModel:
     def promise(self, relation: Relation) -> Promise:
         """What one release is charged, and why."""
         law = f"discrete-{self.law}"
-        first = promise(law, "additive", relation, noise_multiplier=self.multiplier)
+        parts = relation.people * self.columns if self.law == "laplace" else 1
+        first = promise(law, "additive", relation, noise_multiplier=self.multiplier, moved=parts)
         second = self._selection.promise(relation)
         return Promise(
             Compose((first.event, second.event)),

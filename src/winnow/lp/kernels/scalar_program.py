@@ -191,7 +191,7 @@ class Shapes:
         return found
 
     def _plain(self) -> tuple[Floats, Floats, Floats]:
-        """The same without compiled code, for small programs."""
+        """Rounds without compiled code, for small programs."""
         rows, scale = self.rows, self.scale
         over = np.zeros((rows.size, len(scale)))
         over[:, : rows.width] = [rows.row(i) for i in range(rows.size)]

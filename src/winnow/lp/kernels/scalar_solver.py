@@ -239,7 +239,9 @@ def plain_rounds(
     rounds: int,
     tape: Tape,
 ) -> tuple[Floats, Integers]:
-    """The same law without compiled code: the mean of the simplex points, and the selected rows.
+    """Rounds without compiled code: the mean of the simplex points, and the selected rows.
+
+    Their law is that of the compiled ones.
 
     It comes from another part of the tape: every row is scored in every round and the exponential
     mechanism is drawn by its Gumbel maximum.

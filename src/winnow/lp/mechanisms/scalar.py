@@ -9,9 +9,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from winnow.core.checks import Real, exact, positive, set_counts
 from winnow.core.key import Key
 from winnow.core.relation import Relation
@@ -21,9 +18,6 @@ from winnow.lp.crossing.rows import SealedOffsets
 from winnow.lp.crossing.scalar import LARGEST_STEPS, ScalarRun
 from winnow.lp.mechanisms.charge import promise_of_rounds
 from winnow.privacy import Promise
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 _LARGEST_EXPONENT = 2.0**28
 

@@ -153,7 +153,7 @@ class Share:
         return cls(dataset.label, analyst, None, dataset.cap, used).set_to(part, dataset.cap)
 
     def set_to(self, part: Fraction | None, cap: Cap) -> Share:
-        """The same with another part of the cap."""
+        """A share with another part of the cap."""
         return replace(self, part=part, cap=cap if part is None else cap.part(part))
 
     @property
@@ -183,7 +183,7 @@ def amount_of(texts: list[str]) -> Amount:
 
 
 def texts_of(amount: Amount) -> list[str]:
-    """The same, to be stored."""
+    """The accounts as texts to be stored."""
     parts = [amount.size, amount.delta]
     if amount.rho:  # only the combined accountant has the other two
         parts += [amount.rho, amount.converted]

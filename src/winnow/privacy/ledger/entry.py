@@ -48,7 +48,7 @@ class Entry:
         return json.dumps(fields, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
     def sealed(self, key: bytes) -> Entry:
-        """The same entry with its tag."""
+        """This entry with its tag."""
         tag = hmac.new(key, self.content().encode(), hashlib.sha256).hexdigest()
         return replace(self, tag=tag)
 

@@ -69,16 +69,12 @@ def _remove_left_key(path: Path) -> None:
     path.unlink()
 
 
-def read_key(path: Path) -> bytes:
-    """The key in a file."""
-    with instead(
-        LedgerError(
-            f"the key of the ledger cannot be read from {path}; name the file with key_file="
-        ),
-        OSError,
-        ValueError,
-    ):
-        check_private(path, "the key of the ledger")
+def read_key(
+    path: Path, what: str = "the key of the ledger", mend: str = "name the file with key_file="
+) -> bytes:
+    """The key in a file; messages call it ``what`` and end with ``mend``."""
+    with instead(LedgerError(f"{what} cannot be read from {path}; {mend}"), OSError, ValueError):
+        check_private(path, what)
         key = bytes.fromhex(path.read_text("ascii").strip())
     if len(key) != 32:
         raise LedgerError(f"the key file {path} does not hold 32 bytes in hexadecimal digits")

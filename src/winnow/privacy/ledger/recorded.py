@@ -119,6 +119,15 @@ class RecordedBudget(Budget):
         own = share.cap.room(share.used)
         return Amount(min(room.size, own.size), min(room.delta, own.delta))
 
+    def _fits(self, event: Event) -> bool:
+        if not super()._fits(event):
+            return False
+        if not self._analyst:
+            return True
+        share = self._ledger.share(self._dataset, self._analyst)
+        cost = self._cap.cost(event, self._used())
+        return share.part is None or share.cap.follows(share.used, share.used + cost)
+
     def _charged(self) -> tuple[Event, ...]:
         return self._ledger.events(self._dataset)
 

@@ -31,6 +31,7 @@ from winnow.core.column import Column
 from winnow.errors import DataError
 from winnow.foreign import plain_type
 from winnow.read.engines.columns import check_columns, is_untyped, missing_column
+from winnow.read.engines.placed import INSTANTS, NEVER, double, instant, place_of
 from winnow.read.engines.query import BYTEWISE, SALT, bytewise_text, in_utf8
 
 Dialect = Literal["duckdb", "postgres", "spark", "bigquery", "snowflake", "trino", "databricks"]
@@ -84,11 +85,11 @@ class HistogramQuery:
         each = list(zip(names, self.columns, strict=True))
 
         def binned_of(name: str, column: Column) -> exp.Expr | str:
-            if column.kind != "bins":
+            if not column.placed:
                 return name
             equal = dialect not in BYTEWISE
             return exp.alias_(
-                bin_of(column, exp.column(name), as_text=as_text, nan_is_itself=equal), name
+                place_of(column, exp.column(name), as_text=as_text, nan_is_itself=equal), name
             )
 
         values = exp.select(
@@ -153,11 +154,11 @@ class HistogramQuery:
         if column.content == "boolean":
             return exp.cast(node, "BOOLEAN") if is_untyped(kind) else node
         if not as_text:
-            whole = plain_type(kind).lower() in _WHOLE and column.kind != "bins"
+            whole = plain_type(kind).lower() in _WHOLE and not column.placed
             return exp.cast(node, "BIGINT" if whole else "DOUBLE")
         if column.kind == "codes":
             return _numeral(node, WHOLE, "BIGINT", exp.Literal.number(-1))
-        return _numeral(node, DECIMAL, "DOUBLE", _double("NaN"))
+        return _numeral(node, DECIMAL, "DOUBLE", double("NaN"))
 
     def _row_hash(self, each: list[tuple[str, Column]], dialect: Dialect) -> exp.Expression:
         """MD5 of salt, person and values; a null is told from every text by its mark."""
@@ -191,7 +192,7 @@ def _hashed(column: Column, value: exp.Expression) -> exp.Expression:
 
     What the schema does not list is one cell, and so one text.
     """
-    if column.content != "number" or column.kind == "bins":
+    if column.content != "number" or column.placed:
         return exp.cast(value, "TEXT")
     if column.kind == "codes":
         return exp.cast(exp.cast(_listed(column, value), "BIGINT"), "TEXT")
@@ -276,9 +277,9 @@ def _cleaned(column: Column, node: exp.Expression) -> exp.Expression:
 def _time(column: Column, node: exp.Expression, dialect: Dialect, as_text: bool) -> exp.Expression:
     """An instant, or its number in a calendar; what a text file writes otherwise is outside."""
     if as_text:
-        node = _numeral(node, INSTANT, _INSTANTS, _instant(_NEVER))
+        node = _numeral(node, INSTANT, INSTANTS, instant(NEVER))
     else:
-        node = exp.cast(node, _INSTANTS)
+        node = exp.cast(node, INSTANTS)
     if not column.calendar:
         return node
     unit = column.calendar.upper()
@@ -286,69 +287,10 @@ def _time(column: Column, node: exp.Expression, dialect: Dialect, as_text: bool)
         unit = "DAYOFWEEK_ISO" if dialect == "spark" else "ISODOW"
     number = exp.cast(exp.Extract(this=exp.var(unit), expression=node.copy()), "BIGINT")
     missing = exp.Is(this=node.copy(), expression=exp.Null())
-    low, high = _instant("0001-01-01T00:00:00"), _instant("9999-12-31T23:59:59.999999")
+    low, high = instant("0001-01-01T00:00:00"), instant("9999-12-31T23:59:59.999999")
     known = exp.Between(this=node.copy(), low=low, high=high)
     nothing = exp.cast(exp.Null(), "BIGINT")
     return exp.Case().when(missing, nothing).when(known, number).else_(exp.Literal.number(-1))
-
-
-_INSTANTS = "TIMESTAMPNTZ"
-_NEVER = "-infinity"
-"""What DuckDB reads where a text file has no date or time: outside every schema."""
-
-
-def _instant(text: str) -> exp.Expression:
-    return exp.cast(exp.Literal.string(text.replace("T", " ")), _INSTANTS)
-
-
-def bin_of(
-    column: Column, value: exp.Expression, *, as_text: bool = False, nan_is_itself: bool = True
-) -> exp.Expression:
-    """The bin of a number or instant by halving the edges, or -1; NaN is outside in every engine.
-
-    Missing values get the code after the bins where that is declared, and so does NaN, which
-    pandas writes for them; in a text file NaN stands for what is no number. Not every engine
-    takes NaN for equal to itself.
-    """
-    last = column.codes - 1
-    outer = (0, last) if column.clip else (-1, -1)
-    nothing = exp.Literal.number(-1 if column.missing_code is None else column.missing_code)
-    timed = column.content == "time"
-    edge = _instant_edge if timed else _double
-
-    def among(low: int, high: int) -> exp.Expression:
-        if low == high:
-            return exp.Literal.number(low)
-        middle = (low + high + 1) // 2
-        below = exp.LT(this=value.copy(), expression=edge(column.edges[middle]))
-        return exp.Case().when(below, among(low, middle - 1)).else_(among(middle, high))
-
-    missing = exp.Is(this=value.copy(), expression=exp.Null())
-    case = exp.Case().when(missing, nothing)
-    if as_text or not timed:
-        never = _instant(_NEVER) if timed else _double("NaN")
-        unordered: exp.Condition = exp.EQ(this=value.copy(), expression=never)
-        if not nan_is_itself:
-            unordered = exp.or_(unordered, exp.NEQ(this=value.copy(), expression=value.copy()))
-        case = case.when(unordered, exp.Literal.number(-1) if as_text else nothing)
-    under = exp.LT(this=value.copy(), expression=edge(column.edges[0]))
-    beyond = exp.GT(this=value.copy(), expression=edge(column.edges[-1]))
-    return (
-        case.when(under, exp.Literal.number(outer[0]))
-        .when(beyond, exp.Literal.number(outer[1]))
-        .else_(among(0, last))
-    )
-
-
-def _instant_edge(value: object) -> exp.Expression:
-    """An edge such as 2026-11-30, which is midnight, or 2026-11-30T08:15:00."""
-    text = str(value)
-    return _instant(text if "T" in text else f"{text}T00:00:00")
-
-
-def _double(value: object) -> exp.Expression:
-    """A number as every engine reads it alike: its shortest text, cast."""
-    return exp.cast(exp.Literal.string(str(value)), "DOUBLE")
 
 
 def _numeral(

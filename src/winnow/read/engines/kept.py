@@ -171,7 +171,7 @@ class _Snapshot(Snapshot):
         self._sizes: dict[int, int] = {}
 
     def sizes(self) -> dict[int, int]:
-        """Also those that nobody has, of a public list."""
+        """How many items have each count, with those of a public list that nobody has."""
         sizes: Counter[int] = Counter()
         for part in self._query.parts():
             found = self._asking.rows(part.sizes())

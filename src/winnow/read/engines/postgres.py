@@ -113,7 +113,7 @@ class PostgresTable(Engine):
 
     @contextmanager
     def snapshot(self) -> Iterator[Any]:
-        """The same in a transaction that sees one state of the database.
+        """A cursor in a transaction that sees one state of the database.
 
         A transaction that the user has open, and that sees more than one, is left as it is: what
         changed is then noticed by its size.

@@ -63,7 +63,7 @@ class CountQuery:
 
     @property
     def columns(self) -> list[str]:
-        """The same."""
+        """The columns of the query."""
         return [name for name in self.roles.values() if name is not None]
 
     @property

@@ -6,6 +6,8 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import reduce
+from operator import add, mul
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,20 +35,17 @@ if TYPE_CHECKING:
 
 
 FORMS = (
-    "marginals:K (or K,K), prefixes:COLUMN, ranges:COLUMN, random:M (or M,SEED) or a JSON file, "
-    "joined by +"
+    "marginals:K (or K,K, or the columns of one table), prefixes:COLUMN, ranges:COLUMN, random:M "
+    "(or M,SEED) or a JSON file, joined by +, tables and ranges also by *"
 )
 _KINDS = ("marginals", "prefixes", "ranges", "random", "where")
-_JOINED = re.compile(rf"\+(?=\s*(?:{'|'.join(_KINDS)}):)")
+_NEXT = rf"(?=\s*(?:{'|'.join(_KINDS)}):)"
+_JOINED, _TIMES = re.compile(rf"\+{_NEXT}"), re.compile(rf"\*{_NEXT}")
 
 
 def workload_of(text: str) -> Maker:
     """The workload that a text describes, not yet bound to a schema."""
-    pieces = [_piece(piece.strip(), text) for piece in _JOINED.split(text)]
-    found = pieces[0]
-    for piece in pieces[1:]:
-        found = found + piece
-    return found
+    return reduce(add, (_product(piece, text) for piece in _JOINED.split(text)))
 
 
 def workload_files(text: str) -> list[Path]:
@@ -59,6 +58,10 @@ def workload_files(text: str) -> list[Path]:
         elif piece.strip().endswith(".json"):
             found.append(Path(piece.strip()))
     return found
+
+
+def _product(piece: str, text: str) -> Maker:
+    return reduce(mul, (_piece(factor.strip(), text) for factor in _TIMES.split(piece)))
 
 
 def _piece(piece: str, text: str) -> Maker:
@@ -101,7 +104,11 @@ def _random(text: str) -> Maker:
     return random_queries(m, seed=seed)
 
 
-def _ways(text: str) -> list[int]:
+def _ways(text: str) -> list[int] | list[str]:
+    """Numbers of columns, or the names of the columns of one table."""
+    names = [name.strip() for name in text.split(",")]
+    if not any(re.fullmatch(r"[+-]?[\d.]+", name) for name in names):
+        return names
     with instead(
         ParameterError(
             f"--workload: marginals:{text} does not name numbers of columns; write marginals:3, "
@@ -328,7 +335,7 @@ def show_result(
 def _show_answers(
     released: Released[SyntheticDistribution], written: list[tuple[str, Path]]
 ) -> None:
-    """The same of a method without rounds."""
+    """Show the errors of a method without rounds."""
     synthetic, show = released.value, console()
     parts = accuracy_by_part(synthetic)
     heads = [("part of the workload", "left"), ("queries", "right"), ("error", "right")]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -93,7 +93,7 @@ def fit_wide(
         workload=planned.workload,
         rests_on=RESTS_ON,
         marginals=tuple(measured_marginal(planned.schema, each) for each in released),
-        fit=fitted.quality,
+        fit=replace(fitted.quality, distance=0.0),  # its tables are the answers
     )
 
 

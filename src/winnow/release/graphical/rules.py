@@ -175,7 +175,7 @@ def distance(nu: float, ways: int) -> float:
 
 
 def mean_distance(nu: float, ways: Iterable[int]) -> float:
-    """The same, over tables of so many columns each."""
+    """The mean distance over tables of so many columns each."""
     often = Counter(ways)
     return sum(n * distance(nu, each) for each, n in often.items()) / often.total()
 

@@ -170,7 +170,7 @@ class WideSynthetic(SyntheticDistribution):
         return np.full(part.size, sigma / self.total)
 
     def with_distance(self) -> WideSynthetic:
-        """The same, its fit with how far the model is from the answers."""
+        """A model whose fit says how far it is from the answers."""
         parts = self.workload.parts
         errors = np.concatenate([self._standard_errors(part) for part in parts])
         return with_distance(self, np.nan_to_num(errors))

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.audit.driver import DELTA, Claim, enumeration, farthest, of_moves
+from winnow.audit.driver import DELTA, NoiseCharge, enumeration, farthest, of_moves
 from winnow.audit.fidelity import chi_square_p_value, fidelity_result
 from winnow.audit.neighbours import person_moves
 from winnow.audit.result import AuditResult, as_twin
@@ -99,7 +99,7 @@ def enumerate_linear(
     claimed = float(size)
     if not pure:
         claimed = guarantee_of(DiscreteGaussian(size, noise, relation), DELTA).epsilon
-    claim, power = Claim(pure, claimed), 1 if pure else 2
+    claim, power = NoiseCharge(pure, claimed), 1 if pure else 2
     people = person_moves(matrix.shape[1], mechanism.rows_per_person, relation)
     moves = [moved for moved in (matrix @ by for by in people) if moved.any()]
     largest = max(sum(abs(int(m)) ** power for m in moved) for moved in moves) / noise

@@ -16,6 +16,7 @@ from winnow.core.workloads.forms import (
     CodeRanges,
     GridMatrix,
     ProductSets,
+    RangeTable,
     WholeTable,
 )
 from winnow.core.workloads.part import Part
@@ -160,6 +161,16 @@ def _sum_of_queries(part: Part, mu: Floats) -> Floats:
             ends = np.bincount(starts, mu, size) - np.bincount(stops, mu, size)
             along = [n if c == column else 1 for c, n in enumerate(shape)]
             return np.asarray(np.cumsum(ends)[:-1], np.float64).reshape(along)
+        case RangeTable(axes) as form:
+            sums = mu.reshape(form.shape)
+            for place, axis in enumerate(axes):
+                turned = np.moveaxis(sums, place, 0)
+                steps = np.zeros((shape[axis.column] + 1, *turned.shape[1:]))
+                np.add.at(steps, axis.starts, turned)
+                np.subtract.at(steps, axis.stops, turned)
+                sums = np.moveaxis(np.cumsum(steps, axis=0)[:-1], 0, place)
+            sums = sums.transpose(np.argsort(form.columns))
+            return sums.reshape([n if c in form.columns else 1 for c, n in enumerate(shape)])
         case ProductSets(sets):
             found = np.zeros(shape)
             for weight, masks in zip(mu.tolist(), sets, strict=True):

@@ -19,7 +19,6 @@ from winnow.core.workloads.part import Codes, Counts, marginal_counts
 from winnow.core.workloads.workload import Workload
 from winnow.errors import ParameterError
 
-Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Columns = tuple[int, ...]
 
@@ -47,7 +46,7 @@ class LinearStrategy(Protocol):
 
     @property
     def pair(self) -> int:
-        """The same for a row that is replaced by another."""
+        """The largest squared norm that a row replaced by another moves the numbers by."""
 
     @property
     def reach(self) -> int:
@@ -191,7 +190,7 @@ class QueriesStrategy:
 
     @property
     def pair(self) -> int:
-        """The same: a count moves by at most one unit."""
+        """The squared norm for a replaced row: a count moves by at most one unit."""
         return self.single
 
     @property

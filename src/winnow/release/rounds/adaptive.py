@@ -271,6 +271,7 @@ class _TableFitting:
             for task, weights in zip(planned.tasks, self._weights, strict=True)
         ]
         errors = TableErrors(np.array(self.gaps), self._noise)
+        quality = together(list(self._qualities.values()))
         return SyntheticDistribution(
             planned.schema,
             tuple(factors),
@@ -279,5 +280,5 @@ class _TableFitting:
             QueryErrors((errors,)),
             planned.workload,
             planned.rests_on,
-            fit=together(list(self._qualities.values())),
+            fit=quality and replace(quality, distance=0.0),  # its tables are the answers
         )

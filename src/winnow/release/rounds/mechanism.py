@@ -284,7 +284,7 @@ class MarginalRounds:
     def next(
         self, allowed: Sequence[int], tables: Sequence[Floats], penalties: Sequence[float]
     ) -> MeasuredTable:
-        """The same with the tables of all allowed candidates: the model's counts, public."""
+        """The next round, with the tables of all allowed candidates: the model's counts, public."""
         with self._lock:
             places = self._open(allowed, penalties)
             if len(places) != len(tables):

@@ -142,7 +142,7 @@ def mwem_settings(method: MWEM, terms: ReleaseTerms) -> ReleaseSettings:
     share = exact("share", SELECTION_SHARE if method.share is None else method.share)
     by_rows: RoundsByRows | None = None
     if terms.total is None and method.rounds is None and terms.accountant != "tight":
-        # rounds follow the noisy number of rows, for which "tight" has no theorem
+        # rounds follow the noisy number of rows; "tight" by name sizes one plan for all
         assert before is not None
         by_rows = rounds_by_rows(
             terms,

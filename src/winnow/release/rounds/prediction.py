@@ -95,7 +95,7 @@ def predicted_errors(
 def predicted_table_errors(
     *, noise: float, cells: int, rows: int, measured: float
 ) -> tuple[float, float, float]:
-    """The same for rounds over whole tables, by the noise of a measured cell.
+    """Predicted errors of rounds over whole tables, by the noise of a measured cell.
 
     ``measured`` is the number of rounds for each table. Where it is below 1.5 some tables are
     never measured, and what the fit says of them may be wrong by a part of all ``rows``: a

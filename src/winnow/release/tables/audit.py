@@ -15,7 +15,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.audit.driver import DELTA, Claim, enumeration, farthest, of_moves
+from winnow.audit.driver import DELTA, NoiseCharge, enumeration, farthest, of_moves
 from winnow.audit.fidelity import chi_square_p_value, fidelity_result
 from winnow.audit.neighbours import person_moves
 from winnow.audit.result import AuditResult, as_twin
@@ -26,12 +26,12 @@ from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
 from winnow.privacy import DiscreteGaussian, guarantee_of
 from winnow.read.crossing import Rows, SealedTable
+from winnow.release.tables.column_matrix import ColumnMatrix
 from winnow.release.tables.measured import NoisyForm, SummedColumn, TableForm
 from winnow.release.tables.mechanism import MeasureTables
 from winnow.release.tables.sensitivity import squared_single
 from winnow.release.tables.trees import Tree, flat
 
-Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _DRAWN = 4_000
@@ -50,6 +50,10 @@ def table_matrix(mechanism: MeasureTables, each: NoisyForm, shape: tuple[int, ..
             factors.append(weights[None])
             continue
         tree, level = trees[column], at[column]
+        if isinstance(tree, ColumnMatrix):
+            assert each.table.residual
+            factors.append(tree.matrix)
+            continue
         block = tree.blocks[level]
         eye = np.eye(tree.padded // block, dtype=np.int64)
         sums = np.kron(eye, np.ones((1, block), np.int64))[:, :size]
@@ -83,6 +87,7 @@ def enumerated_size(mechanism: MeasureTables, moved: tuple[Integers, ...]) -> Fr
 
 
 SHAPE = (2, 2)
+_WITH_MATRIX = (2, 3)
 _PLACES: tuple[tuple[tuple[int, int], ...], ...] = (((0, 0),), ((1, 0),), ((0, 0), (1, 0)))
 _FLAT = tuple((column, flat(size)) for column, size in enumerate(SHAPE))
 
@@ -101,6 +106,16 @@ def block_tables() -> MeasureTables:
     """Blocks of two levels of a column with four codes, with Laplace noise."""
     tables = [NoisyForm(TableForm(((0, level),), False), Fraction(3, 2)) for level in (0, 1)]
     return MeasureTables(((0, Tree(4, (2, 2))),), tuple(tables), "laplace")
+
+
+_MATRIX = ColumnMatrix(np.array([[3, 1, -1], [0, 2, -1]]))
+"""Of three codes that move the numbers by 9, 5 and 2, squared."""
+
+
+def matrix_tables(variances: tuple[int, ...] = (60, 30, 90), *, total: int = 0) -> MeasureTables:
+    """A binary column, one with a matrix of its own, and their product."""
+    tables = residual_tables(variances, total=total).measured
+    return MeasureTables(((0, flat(2)), (1, _MATRIX)), tables)
 
 
 def sum_tables(law: str) -> MeasureTables:
@@ -125,6 +140,7 @@ def cases() -> list[tuple[str, MeasureTables, tuple[int, ...], Relation]]:
         substituted = relation is Relation.SUBSTITUTION
         whole = residual_tables(total=0 if substituted else 6)
         found.append(("residuals of two binary columns", whole, SHAPE, relation))
+        found.append(("a matrix of an ordered column", matrix_tables(total=12), (2, 3), relation))
         found.append(("blocks of an ordered column", block_tables(), (4,), relation))
         for law in ("gaussian", "laplace"):
             found.append(("counts and sums", sum_tables(law), (2, 3), relation))
@@ -161,7 +177,7 @@ def enumerate_tables(
     noises = [each.noise for each in mechanism.measured]
     if not pure:
         claimed = guarantee_of(DiscreteGaussian(size, min(noises), relation), DELTA).epsilon
-    claim, found = Claim(pure, claimed), moves(mechanism, shape, relation)
+    claim, found = NoiseCharge(pure, claimed), moves(mechanism, shape, relation)
     largest = max(enumerated_size(mechanism, moved) for moved in found)
     worst = farthest(of_moves(noises, mechanism.law, found), claimed)
     return enumeration(
@@ -226,6 +242,14 @@ def all_columns_differ(mechanism: MeasureTables, relation: Relation) -> Fraction
     return enumerated_size(mechanism, moved)
 
 
+def usual_code(mechanism: MeasureTables, relation: Relation) -> Fraction:
+    """Broken: every code of a column with a matrix is taken to move as far as the mean of them."""
+    weights = [1 / float(each.noise) for each in mechanism.measured]
+    matrices = [table_matrix(mechanism, each, _WITH_MATRIX) for each in mechanism.measured]
+    norms = sum(w * (m**2).sum(axis=0) for w, m in zip(weights, matrices, strict=True))
+    return Fraction(float(np.mean(norms)))
+
+
 TWINS: tuple[tuple[str, Charged, tuple[int, ...]], ...] = (
     ("residual tables are charged sqrt(2) each under substitution", per_table, (40, 40, 20)),
     ("rows are taken to differ in all columns", all_columns_differ, (40, 40, 20)),
@@ -240,5 +264,9 @@ def tables_twins(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
             charged=charged,
         )  # fmt: skip
         yield as_twin(fault, "Enumeration", result)
+    result = enumerate_tables(
+        "a matrix", matrix_tables(total=12), _WITH_MATRIX, Relation.ADD_REMOVE, charged=usual_code
+    )
+    yield as_twin("codes are charged for the mean of a matrix", "Enumeration", result)
     halved = fidelity_of_tables("gaussian", Fraction(9), Fraction(18), _DRAWN, seed)
     yield as_twin("a table has half the variance", "Fidelity", halved)

@@ -16,8 +16,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.schema import Schema
+from winnow.core.workloads.forms import CodeRanges
 from winnow.release.tables.errors import Errors, Spread, likelihoods, predicted
 from winnow.release.tables.estimates import noise_variance, precision_of
+from winnow.release.tables.matrices import best_matrices
 from winnow.release.tables.measured import NoisyForm, Space, SummedColumn, TableForm
 from winnow.release.tables.mechanism import MeasureTables, joint_size
 from winnow.release.tables.parts import TablePart
@@ -140,15 +143,23 @@ def _flat_trees(parts: tuple[TablePart, ...]) -> dict[int, Tree]:
 
 
 def _geometries(plain: Geometry, law: str, aim: Aim) -> Iterator[Geometry]:
-    """Columns without an order, and the best trees for those with ranges."""
+    """Columns without an order, the best trees for those with ranges, and matrices of their own."""
     yield plain
     parts, trees = plain.parts, dict(plain.trees)
     ranged: dict[int, list[TablePart]] = {}
     for part in parts:
-        if part.starts is not None:
-            ranged.setdefault(part.columns[0], []).append(_sampled(part))
+        for column, axis in zip(part.columns, part.axes, strict=True):
+            if axis is not None:
+                ranged.setdefault(column, []).append(_sampled(part.schema, axis))
     if not ranged:
         return
+    if law == "gaussian" and not aim.values:
+        weights = _weights(parts, aim.objective)
+        found = best_matrices(plain, ranged, lambda each: _cost(each, law, aim), weights)
+        if found is not None:
+            yield found
+            if any(len(part.columns) > 1 and not part.of_cells for part in parts):
+                return  # trees are no better, and of several columns have very many subspaces
     for column, own in ranged.items():
         costs = [
             (_cost(Geometry(tuple(own), {column: tree}), law, aim), place, tree)
@@ -159,10 +170,11 @@ def _geometries(plain: Geometry, law: str, aim: Aim) -> Iterator[Geometry]:
         yield Geometry(parts, trees)
 
 
-def _sampled(part: TablePart) -> TablePart:
-    assert part.starts is not None and part.stops is not None
-    step = -(-part.size // _SAMPLED)
-    return TablePart(part.schema, part.columns, part.starts[::step], part.stops[::step])
+def _sampled(schema: Schema, axis: CodeRanges) -> TablePart:
+    """Some of the ranges of one column, as a part of its own."""
+    step = -(-len(axis.starts) // _SAMPLED)
+    some = CodeRanges(axis.column, axis.starts[::step], axis.stops[::step])
+    return TablePart(schema, (axis.column,), (some,))
 
 
 def _cost(geometry: Geometry, law: str, aim: Aim) -> float:
@@ -306,11 +318,14 @@ def _plain(cells: Strategy) -> Strategy:
     spreads = []
     for part in geometry.parts:
         variance = noise[part.place]
-        if part.starts is None:
+        if part.of_cells:
             spreads.append(Spread(np.array([math.sqrt(variance)]), part.size))
             continue
         own = Geometry((part,), geometry.trees)
-        spreads += own.spreads(combined(own, {part.place: 1 / variance}), law)
+        precision = combined(own, {part.place: 1 / variance})
+        largest = geometry.largest(part, precision, law)
+        variances = own.variance(0, precision).ravel()
+        spreads.append(Spread.of_variances(variances, part.size // len(variances), largest))
     return Strategy(PLAIN, geometry, cells.mechanism, spreads)
 
 
@@ -322,6 +337,10 @@ def _residuals(geometry: Geometry, aim: Aim, plain: Strategy) -> Iterator[Strate
     gains = _optimal(geometry, aim)
     price = dict(zip(geometry.spaces, geometry.prices.tolist(), strict=True))
     wanted = {space: math.sqrt(gains[space] / price[space]) for space in spaces}
+    if not all(isinstance(basis, Tree) for basis in geometry.trees.values()):
+        entries = [(TableForm(s, True), _in_integers(geometry, s, wanted[s])) for s in spaces]
+        yield _strategy("residuals of matrices, gaussian noise", geometry, entries, "gaussian", aim)
+        return
     even = combined(geometry, dict.fromkeys(_leaves(geometry), 1.0))
     top = max(sum(wanted[s] * price[s] for s in spaces), 1e-300)
     base = max(sum(even[s] * price[s] for s in spaces), 1e-300)
@@ -337,11 +356,7 @@ def _residuals(geometry: Geometry, aim: Aim, plain: Strategy) -> Iterator[Strate
 
 def _in_integers(geometry: Geometry, space: Space, precision: float) -> float:
     """The precision of whole residuals that gives one of orthonormal coordinates."""
-    scale = 1.0
-    for column, level in space:
-        tree = geometry.trees[column]
-        scale *= tree.radices[level] ** 2 * tree.blocks[level]
-    return precision / scale
+    return precision / math.prod(geometry.trees[column].scale(level) for column, level in space)
 
 
 def _optimal(geometry: Geometry, aim: Aim) -> Mapping[Space, float]:

@@ -52,6 +52,9 @@ winnow tabulate people.csv --schema schema.json --by race,age --by sex --values 
 winnow tabulate people.csv --schema schema.json --workload marginals:2+prefixes:age --epsilon 1 \
 --delta 1e-6 --out tables.csv --one-row-per-person
 
+winnow tabulate people.csv --schema schema.json --workload "prefixes:age*marginals:sex" \
+--epsilon 1 --delta 1e-6 --out tables.csv --one-row-per-person
+
 winnow plan tabulate --schema schema.json --by race,age --epsilon 1
 """
 EXAMPLES += SCHEMA_EXAMPLE
@@ -66,7 +69,8 @@ WorkloadOption = Annotated[
     typer.Option(
         "--workload",
         metavar="W",
-        help="Instead of --by: marginals:2, prefixes:COLUMN or ranges:COLUMN, joined by +.",
+        help="Instead of --by: marginals:2, prefixes:COLUMN or ranges:COLUMN, joined by +; "
+        "prefixes:age*marginals:sex are prefixes within each cell of a table.",
     ),
 ]
 ReportOption = Annotated[

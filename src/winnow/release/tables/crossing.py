@@ -13,8 +13,8 @@ from winnow.core.sealed import PublicFact
 from winnow.core.workloads.part import marginal_counts
 from winnow.errors import DataError
 from winnow.read.crossing import Codes, SealedTable, number_of_rows, rows_for
+from winnow.release.tables.column_matrix import Basis
 from winnow.release.tables.measured import NoisyForm, SummedColumn
-from winnow.release.tables.trees import Tree
 
 Integers = NDArray[np.int64]
 Columns = tuple[int, ...]
@@ -35,7 +35,7 @@ def check_rows(table: SealedTable) -> None:
 
 def noisy_tables(
     table: SealedTable,
-    trees: Mapping[int, Tree],
+    trees: Mapping[int, Basis],
     measured: Sequence[NoisyForm],
     values: Sequence[SummedColumn],
     law: str,
@@ -59,7 +59,7 @@ class _Sums:
         self,
         table: SealedTable,
         key: Key,
-        trees: Mapping[int, Tree],
+        trees: Mapping[int, Basis],
         measured: Sequence[NoisyForm],
         values: Sequence[SummedColumn],
     ) -> None:

@@ -22,10 +22,25 @@ class Spread:
     """The standard errors of the answers of one table."""
 
     deviations: Floats
-    times: int
+    times: int | Floats
     """How many answers each of them stands for."""
     largest: float | None = None
     """The median of the largest error where it is known; None: as of independent answers."""
+
+    @classmethod
+    def of_variances(cls, variances: Floats, times: int, largest: float | None = None) -> Spread:
+        """Those with these variances; of very many, classes, finer and finer up to the largest.
+
+        The mean of the variances stays what it is.
+        """
+        size = len(variances)
+        if size <= _KINDS:
+            return cls(np.sqrt(variances), times, largest)
+        left = size * 2.0 ** -(np.arange(64 * size.bit_length()) / 64)
+        starts = np.unique(size - np.ceil(left).astype(np.int64))
+        counts = np.diff(starts, append=size)
+        means = np.add.reduceat(np.sort(variances), starts) / counts
+        return cls(np.sqrt(means), times * counts.astype(np.float64), largest)
 
 
 @dataclass(frozen=True)
@@ -42,7 +57,8 @@ def predicted(spreads: Sequence[Spread], law: str) -> Errors:
     """The errors that follow from standard errors that are known exactly."""
     if len(spreads) == 1 and spreads[0].largest is None and len(spreads[0].deviations) == 1:
         alike = float(spreads[0].deviations[0])
-        return Errors(alike * _of_largest(spreads[0].times, law), _MEAN * alike, alike)
+        number = int(np.sum(spreads[0].times))
+        return Errors(alike * _of_largest(number, law), _MEAN * alike, alike)
     held, times = _joined(spreads)
     every = float(times.sum())
     return Errors(
@@ -99,8 +115,8 @@ def _collected(spreads: Sequence[Spread]) -> tuple[Floats, Floats]:
 def _joined(spreads: Sequence[Spread]) -> tuple[Floats, Floats]:
     """All standard errors, and how many answers each stands for."""
     held = np.concatenate([each.deviations for each in spreads])
-    lengths = [len(each.deviations) for each in spreads]
-    return held, np.repeat([float(each.times) for each in spreads], lengths)
+    times = [np.broadcast_to(np.float64(each.times), each.deviations.shape) for each in spreads]
+    return held, np.concatenate(times)
 
 
 def likelihoods(deviations: Floats, largest: float) -> Floats:

@@ -17,6 +17,7 @@ from winnow.release.tables.measured import NoisyForm, Space
 from winnow.release.tables.mechanism import MeasureTables
 from winnow.release.tables.parts import TablePart
 from winnow.release.tables.strategy import Geometry, seen_by
+from winnow.release.tables.trees import Tree
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -35,11 +36,7 @@ class Layer:
 
     def estimate(self, part: TablePart) -> Floats:
         """The answers of one part; unbiased, and the same sums in every table."""
-        table = self.cells(part)
-        if part.starts is None or part.stops is None:
-            return table
-        sums = np.concatenate([[0.0], np.cumsum(table)])
-        return np.asarray(sums[part.stops] - sums[part.starts])
+        return part.answers(self.cells(part))
 
     def cells(self, part: TablePart) -> Floats:
         """The table of the cells of a part's columns, in the part's order of them."""
@@ -49,9 +46,13 @@ class Layer:
             at, held = dict(space), np.asarray(self.details[space], np.float64)
             for axis, (column, level) in enumerate(space):
                 held = trees[column].expand(held, axis, level)
-            rest = math.prod(trees[c].padded for c in columns if c not in at)
-            shape = [trees[c].size if c in at else 1 for c in columns]
-            table += held.reshape(shape) / rest
+            rest = math.prod(trees[c].padded for c in columns if c not in at and trees[c].alike)
+            held = held.reshape([trees[c].size if c in at else 1 for c in columns]) / rest
+            for axis, column in enumerate(columns):
+                if column not in at and not trees[column].alike:
+                    along = [-1 if place == axis else 1 for place in range(len(columns))]
+                    held = held * trees[column].spread.reshape(along)
+            table += held
         order = [columns.index(column) for column in part.columns]
         return np.ascontiguousarray(np.transpose(table, order))
 
@@ -95,11 +96,9 @@ def precision_of(geometry: Geometry, each: NoisyForm, law: str) -> dict[Space, f
     variance = noise_variance(each.noise, law)
     if not each.table.residual:
         return seen_by(geometry, each.table.place, 1 / variance)
-    scale = 1.0
-    for column, level in each.table.place:
-        tree = geometry.trees[column]
-        scale *= tree.radices[level] ** 2 * tree.blocks[level]
-    return {each.table.place: scale / variance}
+    place = each.table.place
+    scale = math.prod(geometry.trees[column].scale(level) for column, level in place)
+    return {place: scale / variance}
 
 
 def noise_variance(noise: Fraction, law: str) -> float:
@@ -118,15 +117,16 @@ def _details(geometry: Geometry, each: NoisyForm, numbers: Integers, space: Spac
     held: Floats = np.asarray(numbers.astype(np.float64).sum(axis=out))
     kept = [(column, level) for column, level in place if column in at]
     for axis, (column, level) in enumerate(kept):
-        tree = trees[column]
-        if not each.table.residual:
-            held = tree.coarser(held, axis, level, at[column])
-        held = tree.details(held, axis, at[column])
+        basis = trees[column]
         if each.table.residual:
-            held = held / tree.radices[level]
+            held = basis.read(held, axis, level)
+        else:
+            assert isinstance(basis, Tree)  # sums are measured of blocks
+            held = basis.coarser(held, axis, level, at[column])
+            held = basis.details(held, axis, at[column])
     return held
 
 
 def _shape(geometry: Geometry, space: Space) -> tuple[int, ...]:
     trees = geometry.trees
-    return tuple(trees[column].padded // trees[column].blocks[level] for column, level in space)
+    return tuple(trees[column].places(level) for column, level in space)

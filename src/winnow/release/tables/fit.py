@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from winnow.release.tables.estimates import Layer
 from winnow.release.tables.measured import Space
+from winnow.release.tables.on_trees import details_of, on_trees
 from winnow.release.tables.parts import TablePart
 
 Floats = NDArray[np.float64]
@@ -24,16 +25,14 @@ def nonnegative(layer: Layer, parts: tuple[TablePart, ...]) -> list[Floats]:
     """For each part the fitted answers: no negative cells, and nearly the same sums."""
     sets = dict.fromkeys(tuple(sorted(part.columns)) for part in parts)
     tables = [TablePart(parts[0].schema, columns) for columns in sets]
-    cells = dict(zip(sets, _fit(layer, tables), strict=True))
+    cells = dict(zip(sets, _fit(on_trees(layer), tables), strict=True))
     return [_answers(part, cells[tuple(sorted(part.columns))]) for part in parts]
 
 
 def _answers(part: TablePart, cells: Floats) -> Floats:
-    if part.starts is not None and part.stops is not None:
-        sums = np.concatenate([[0.0], np.cumsum(cells)])
-        return np.asarray(sums[part.stops] - sums[part.starts])
     columns = sorted(part.columns)
-    return np.ascontiguousarray(np.transpose(cells, [columns.index(c) for c in part.columns]))
+    turned = np.transpose(cells, [columns.index(c) for c in part.columns])
+    return np.ascontiguousarray(part.answers(turned))
 
 
 def _fit(layer: Layer, tables: list[TablePart]) -> list[Floats]:
@@ -58,7 +57,7 @@ def _fit(layer: Layer, tables: list[TablePart]) -> list[Floats]:
         push: dict[Space, Floats] = {s: np.zeros(np.shape(layer.details[s])) for s in pull}
         for table, held, u in zip(tables, kept, dual, strict=True):
             for space in geometry.spaces_of(table.columns):
-                shown = _details(layer, held - u, table.columns, space)
+                shown = details_of(geometry, held - u, table.columns, space)
                 push[space] += force / rest[space, table.columns] * shown
         details = {
             space: found if math.isinf(precision[space]) else
@@ -69,18 +68,3 @@ def _fit(layer: Layer, tables: list[TablePart]) -> list[Floats]:
         now = [fitted.cells(table) for table in tables]
         dual = [u + t - k for u, t, k in zip(dual, now, kept, strict=True)]
     return [np.maximum(t + u, 0.0) for t, u in zip(now, dual, strict=True)]
-
-
-def _details(layer: Layer, table: Floats, columns: tuple[int, ...], space: Space) -> Floats:
-    """The details of a subspace in a table of cells."""
-    at, trees = dict(space), layer.geometry.trees
-    held = table.sum(axis=tuple(axis for axis, c in enumerate(columns) if c not in at))
-    for axis, (column, level) in enumerate(space):
-        tree = trees[column]
-        missing = tree.padded - tree.size
-        if missing:
-            held = np.concatenate(
-                [held, np.zeros((*held.shape[:axis], missing, *held.shape[axis + 1 :]))], axis
-            )
-        held = tree.details(tree.coarser(held, axis, 0, level), axis, level)
-    return np.asarray(held)

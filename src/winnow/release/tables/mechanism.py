@@ -20,6 +20,7 @@ from winnow.privacy import Compose, DiscreteLaplace, Event, Promise, describe, p
 from winnow.privacy.charges import laplace_event
 from winnow.privacy.rounding import rounded_up
 from winnow.read.crossing import SealedTable, check_planned
+from winnow.release.tables.column_matrix import Basis
 from winnow.release.tables.crossing import MOST_ROWS, check_rows, noisy_tables
 from winnow.release.tables.measured import NoisyForm, SummedColumn, TableForm
 from winnow.release.tables.sensitivity import (
@@ -28,7 +29,6 @@ from winnow.release.tables.sensitivity import (
     total_pair,
     total_single,
 )
-from winnow.release.tables.trees import Tree
 
 LAWS = ("gaussian", "laplace")
 MOST_SCALES = 64
@@ -45,8 +45,9 @@ class MeasureTables:
     A *sums* table counts the rows in each block of a product of columns (or adds up whole values
     of them, between -reach and reach). A *residual* table applies r I - 11^T to the r siblings
     of every group, in each of its columns: what is left of the counts when all smaller tables
-    are known, in whole numbers. Every number gets independent noise; tables of estimates are
-    computed from the noisy numbers alone.
+    are known, in whole numbers. An ordered column may have a matrix of its own in the place of
+    that (``ColumnMatrix``), of whole numbers, too. Every number gets independent noise; tables of
+    estimates are computed from the noisy numbers alone.
 
     Formal guarantees
         Gaussian: one DiscreteGaussian event. Its squared ratio is the maximum, over
@@ -57,9 +58,10 @@ class MeasureTables:
         and a residual table by the product of its columns' vectors r e_j - 1, of squared norm
         r (r - 1) in each column. For two rows x and y, |v(x) - v(y)|^2 = |v(x)|^2 + |v(y)|^2 -
         2 v(x).v(y), and the inner product is the product over columns of r (r - 1) if the rows
-        lie in one block, -r if in two siblings, 0 otherwise. So the sum over tables depends only
-        on the level at which the rows part in each column; ``sensitivity`` takes the
-        maximum over all these ways. A person with up to L rows: the vector that they move is
+        lie in one block, -r if in two siblings, 0 otherwise; of a column with a matrix, the
+        products of the matrix's columns, which ``sensitivity`` bounds. So the sum over tables
+        depends only on the level at which the rows part in each column; ``sensitivity`` takes
+        the maximum over all these ways. A person with up to L rows: the vector that they move is
         the sum of at most L rows' vectors v, or, replaced, of L differences of two vectors out
         of v and 0, since a row may be missing on either side. Norms are at most L times the
         largest one: L max |v| under add/remove, L max |v - v'| under substitution with one row
@@ -75,7 +77,7 @@ class MeasureTables:
         row per person, or a number that the user declares.
     """
 
-    trees: tuple[tuple[int, Tree], ...]
+    trees: tuple[tuple[int, Basis], ...]
     measured: tuple[NoisyForm, ...]
     law: str = "gaussian"
     values: tuple[SummedColumn, ...] = ()
@@ -102,22 +104,22 @@ class MeasureTables:
         if (table.reach, table.signed) != wanted:
             raise ParameterError("the reach of a table is not that of what it sums")
         limit = _LARGEST_VARIANCE if self.law == "gaussian" else _LARGEST_SCALE
-        factor = table.reach * (self._radices(table) if table.residual else 1)
+        factor = table.reach * (self._reach(table) if table.residual else 1)
         if each.noise >= limit or factor * MOST_ROWS >= _LARGEST_NUMBER:
             raise ParameterError(
                 "the numbers of a table do not fit 64 bits; ask for a larger epsilon or for "
                 "smaller tables"
             )
 
-    def _radices(self, table: TableForm) -> int:
+    def _reach(self, table: TableForm) -> int:
         product, trees = 1, self.by_column
         for column, level in table.place:
-            product *= trees[column].radices[level]
+            product *= trees[column].reach(level)
         return product
 
     @cached_property
-    def by_column(self) -> Mapping[int, Tree]:
-        """The tree of each column."""
+    def by_column(self) -> Mapping[int, Basis]:
+        """How each column is measured."""
         return dict(self.trees)
 
     @property
@@ -199,7 +201,7 @@ class MeasureTables:
 def joint_size(
     law: str,
     tables: Sequence[TableForm],
-    trees: Mapping[int, Tree],
+    trees: Mapping[int, Basis],
     weights: Sequence[Fraction],
     relation: Relation,
     rows_per_person: int,

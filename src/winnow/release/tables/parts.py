@@ -1,4 +1,4 @@
-"""What is asked for: tables of cells, and prefixes or ranges of an ordered column."""
+"""What is asked for: tables of cells, of prefixes or ranges of ordered columns, and products."""
 
 from __future__ import annotations
 
@@ -13,16 +13,14 @@ from numpy.typing import NDArray
 
 from winnow.core.process import memory_text, parse_memory
 from winnow.core.schema import Schema
-from winnow.core.workloads.forms import CodeRanges, WholeTable
-from winnow.core.workloads.interval import interval_label
+from winnow.core.workloads.forms import CodeRanges, RangeTable, WholeTable, each_code
 from winnow.core.workloads.marginal import MarginalPart
 from winnow.core.workloads.part import Part
+from winnow.core.workloads.range_table import axis_labels, axis_title, is_each_code
 from winnow.core.workloads.workload import Maker, Workload, bound_workload
 from winnow.errors import ParameterError
 from winnow.foreign import shown
 from winnow.release.tables.measured import Space
-
-Integers = NDArray[np.int64]
 
 BYTES_PER_CELL = 64
 """Of a table: counts, noise, estimates, standard errors, copies."""
@@ -30,13 +28,12 @@ BYTES_PER_CELL = 64
 
 @dataclass(frozen=True, eq=False)
 class TablePart:
-    """One table: the cells of some columns, or ranges of codes of one column."""
+    """One table: for each of some columns its cells, or ranges of its codes."""
 
     schema: Schema
     columns: tuple[int, ...]
-    starts: Integers | None = None
-    """Of the ranges; None: one answer for each cell."""
-    stops: Integers | None = None
+    ranges: tuple[CodeRanges | None, ...] = ()
+    """Of each column; None: its cells. Empty: the cells of all."""
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -46,9 +43,28 @@ class TablePart:
     @cached_property
     def shape(self) -> tuple[int, ...]:
         """The shape of the answers."""
-        if self.starts is not None:
-            return (len(self.starts),)
-        return tuple(self.schema.shape[column] for column in self.columns)
+        sizes = self.schema.shape
+        return tuple(
+            sizes[column] if axis is None else len(axis.starts)
+            for column, axis in zip(self.columns, self.axes, strict=True)
+        )
+
+    @property
+    def axes(self) -> tuple[CodeRanges | None, ...]:
+        """What is asked of each column: ranges of its codes, or None for its cells."""
+        return self.ranges or (None,) * len(self.columns)
+
+    @property
+    def of_cells(self) -> bool:
+        """Whether the cells of all columns are asked for."""
+        return not any(self.axes)
+
+    @cached_property
+    def answered(self) -> RangeTable:
+        """All axes as ranges, those of cells of one code each."""
+        sizes = self.schema.shape
+        pairs = zip(self.columns, self.axes, strict=True)
+        return RangeTable(tuple(axis or each_code(column, sizes[column]) for column, axis in pairs))
 
     @cached_property
     def place(self) -> Space:
@@ -63,22 +79,20 @@ class TablePart:
     @property
     def title(self) -> str:
         """The part in words: 'race x age', or 'ranges of age'."""
-        if self.starts is None:
-            return " x ".join(self.names)
-        kind = "prefixes" if not self.starts.any() else "ranges"
-        return f"{kind} of {self.names[0]}"
+        return " x ".join(axis_title(self.schema, axis) for axis in self.answered.axes)
 
     def labels(self) -> list[tuple[Any, ...]]:
         """For each column the public label of every place along its axis."""
-        if self.starts is None or self.stops is None:
-            return [self.schema.columns[column].labels for column in self.columns]
-        pairs = zip(self.starts.tolist(), self.stops.tolist(), strict=True)
-        return [tuple(interval_label(self.schema, self.columns[0], a, b) for a, b in pairs)]
+        return [axis_labels(self.schema, axis) for axis in self.answered.axes]
+
+    def answers(self, cells: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The answers, of the table of the cells of the columns in their order."""
+        return cells if self.of_cells else self.answered.sums(cells)
 
 
 def parts_of(workload: Workload, memory: str | int) -> tuple[TablePart, ...]:
     """The tables of a workload, or an error that says what may be asked."""
-    parts = tuple(_of_workload(workload.schema, part) for part in workload.parts)
+    parts = tuple(map(_of_workload, workload.parts))
     shape = workload.schema.shape
     cells = sum(math.prod(shape[c] for c in part.columns) + part.size for part in parts)
     if BYTES_PER_CELL * cells > parse_memory(memory):
@@ -114,14 +128,26 @@ def tables_workload(schema: Schema, by: Any, memory: str | int) -> Workload:
     return Workload(schema, tuple(parts))
 
 
-def _of_workload(schema: Schema, part: Part) -> TablePart:
+def _of_workload(part: Part) -> TablePart:
+    found = table_part(part)
+    if found is None:
+        raise ParameterError(
+            "tables are made of marginals, prefixes, ranges and their products; for other queries "
+            "use wn.release"
+        )
+    return found
+
+
+def table_part(part: Part) -> TablePart | None:
+    """A part of a workload as a table; None: its queries are none."""
     match part.form:
         case WholeTable(columns):
-            return TablePart(schema, columns)
-        case CodeRanges(column, starts, stops):
-            return TablePart(schema, (column,), starts, stops)
+            return TablePart(part.schema, columns)
+        case CodeRanges(column=column) as ranges:
+            return TablePart(part.schema, (column,), (ranges,))
+        case RangeTable(axes) as form:
+            sizes = part.schema.shape
+            own = (None if is_each_code(axis, sizes[axis.column]) else axis for axis in axes)
+            return TablePart(part.schema, form.columns, tuple(own))
         case _:
-            raise ParameterError(
-                "tables are made of marginals, prefixes and ranges; for other queries use "
-                "wn.release"
-            )
+            return None

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.drawing import Plotted
 from winnow.core.frames import Columns, Framed, labelled
 from winnow.core.notebook import MOST_ROWS, Card, InNotebook, columns_card, number_text
 from winnow.core.saving import check_target, save_columns, with_counted, write_json
@@ -34,7 +35,7 @@ def _digits(errors: Floats, *, counts: bool) -> int:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ReleasedTable(InNotebook, Framed, Estimates):
+class ReleasedTable(Plotted, InNotebook, Framed, Estimates):
     """One released table; its answers are counts of rows, one axis for each column."""
 
     part: TablePart
@@ -114,7 +115,7 @@ class ReleasedTable(InNotebook, Framed, Estimates):
         return found
 
     def readable(self, level: float = 0.95) -> Columns:
-        """The same as texts for people: as many digits as the errors leave.
+        """Columns as texts for people: as many digits as the errors leave.
 
         Counts are whole where their error is 1 or more; the ends of intervals are rounded outwards.
         """
@@ -142,33 +143,24 @@ class ReleasedTable(InNotebook, Framed, Estimates):
         for name, held in self.means.items():
             yield f"mean_{name}", held
 
-    def plot(self, path: str | Path) -> None:
-        """Draw bars with intervals, or a heat map of two columns, as .png, .svg or .pdf."""
-        from winnow.core.saving import write_whole
-        from winnow.show.plots.figures import ENDINGS
-        from winnow.show.plots.tables import draw_table
-
-        target = Path(path)
-        check_target(target, ENDINGS)
-        write_whole(target, draw_table(self, ending=target.suffix.lower()))
-
     def _card(self) -> Card:
         title = f"{self.part.title}: {self.estimate.size:,} estimates"
         return replace(
             columns_card(title, self.readable(), len(self.columns)), picture=self._picture
         )
 
-    def _picture(self) -> bytes:
+    def _picture(self, ending: str = ".png") -> bytes:
+        """Bars with intervals, or a heat map."""
         from winnow.show.plots.tables import draw_table
 
-        return draw_table(self)
+        return draw_table(self, ending=ending)
 
     def __repr__(self) -> str:
         return f"<table of {self.part.title}: {self.estimate.size:,} estimates>"
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedTables(InNotebook, Framed):
+class ReleasedTables(Plotted, InNotebook, Framed):
     """All tables of one release; what they have in common is the same in each."""
 
     parts: tuple[TablePart, ...]
@@ -258,20 +250,27 @@ class ReleasedTables(InNotebook, Framed):
         return found
 
     def _card(self) -> Card:
+        notes = [("note", note) for note in self.notes]
         if len(self.parts) == 1:
-            return self.tables[0]._card()
+            return self.tables[0]._card().with_notes(*notes)
         lines = [
             (table.part.title, f"{table.estimate.size:,}", number_text(_typical(table)))
             for table in self.tables[:MOST_ROWS]
         ]
         heads = ("table", "answers", "standard error")
         return Card(f"{len(self.parts)} tables", heads, lines, len(self.parts), 2,
+                    notes=[*self._means(), *notes],
                     picture=self._picture if self.parts else None)  # fmt: skip
 
-    def _picture(self) -> bytes:
+    def _means(self) -> list[tuple[str, str]]:
+        """Which sums and means the tables have, for a card that lists tables alone."""
+        names = ", ".join(each.name for each in self.values)
+        return [("sums and means", f"{names}; show one table to see them")] if names else []
+
+    def _picture(self, ending: str = ".png") -> bytes:
         from winnow.show.plots.tables import draw_tables
 
-        return draw_tables(self, title="")
+        return draw_tables(self, title="", ending=ending)
 
     def to_dict(self) -> dict[str, Any]:
         """All tables as plain data, ready for JSON."""

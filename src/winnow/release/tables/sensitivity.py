@@ -9,6 +9,13 @@ interaction does not move at all).
 Two rows can be alike in a column, or part at one of the levels of its tree: in the same block
 of level l + 1 and in different ones of level l. The number of ways is the product of
 (levels + 1) over the columns.
+
+A column with a matrix of its own has two ways: rows that are alike there, with the largest squared
+norm N of a code, and rows with the least inner product m of two codes. That is enough. The squared
+distance of two rows is the sum over tables of w (|v|^2 + |v'|^2 - 2 v.v'), where each term is a
+product over columns, of |v_c|^2 <= N and of an inner product within [m, N]. So it is at most what
+it is with N for all norms, and that is affine in the inner product of each column: its maximum is
+at an end, m or N.
 """
 
 from __future__ import annotations
@@ -21,8 +28,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.release.tables.column_matrix import Basis
 from winnow.release.tables.measured import Space, TableForm
-from winnow.release.tables.trees import Tree
 
 Floats = NDArray[np.float64]
 
@@ -37,7 +44,7 @@ _SLACK = Fraction(1, 2**32)
 
 
 def squared_single(
-    tables: Sequence[TableForm], trees: Mapping[int, Tree], weights: Floats
+    tables: Sequence[TableForm], trees: Mapping[int, Basis], weights: Floats
 ) -> Fraction:
     """The largest squared norm of one row, each table's part multiplied by its weight."""
     terms = [_own(table, trees) * float(w) for table, w in zip(tables, weights, strict=True)]
@@ -45,7 +52,7 @@ def squared_single(
 
 
 def squared_pair(
-    tables: Sequence[TableForm], trees: Mapping[int, Tree], weights: Floats
+    tables: Sequence[TableForm], trees: Mapping[int, Basis], weights: Floats
 ) -> Fraction:
     """The largest squared distance of two rows, weighted, over all ways in which they differ.
 
@@ -73,7 +80,7 @@ def squared_pair(
                 total += 2 * norm * (1.0 - alike)
     for axis, column in enumerate(used):
         inner = np.moveaxis(
-            np.tensordot(_inner_products(trees[column]), inner, axes=([1], [axis])), 0, axis
+            np.tensordot(trees[column].inner_products(), inner, axes=([1], [axis])), 0, axis
         )
     return _rounded_up(float((total - inner).max()), [4 * term for term in own])
 
@@ -104,38 +111,28 @@ def _weighted(moved: Sequence[int], weights: Sequence[Fraction]) -> Fraction:
     return Fraction(sum(tops), unit)
 
 
-def _own(table: TableForm, trees: Mapping[int, Tree]) -> float:
-    """The squared norm of one row: (r-1)^2 + (r-1) for the residuals of each column."""
+def _own(table: TableForm, trees: Mapping[int, Basis]) -> float:
+    """The largest squared norm of one row: a product over the columns."""
     if not table.residual:
         return float(table.reach**2)
-    radices = [trees[column].radices[level] for column, level in table.place]
-    return float(math.prod(r * (r - 1) for r in radices))
+    return float(math.prod(trees[column].norm(level) for column, level in table.place))
 
 
-def _worst(table: TableForm, trees: Mapping[int, Tree]) -> float:
+def _worst(table: TableForm, trees: Mapping[int, Basis]) -> float:
     """The largest squared distance of two rows in one table.
 
-    Of residuals: rows with the same code have the inner product r (r-1) in a column, siblings
-    -r and others 0. The least product over the columns has one pair of siblings, where -r
-    costs least of r (r-1), and equal codes elsewhere.
+    Of residuals: the inner product is a product over the columns of what two codes have there,
+    from the least to the squared norm of one. (In a tree: -r of siblings to r (r-1) of equal
+    codes.) The least product is that of intervals.
     """
     if not table.residual:
         return float((4 if table.signed else 2) * table.reach**2)
-    norm = _own(table, trees)
-    radices = [trees[column].radices[level] for column, level in table.place]
-    return 2 * (norm + max((norm / (r - 1) for r in radices), default=-norm))
-
-
-def _inner_products(tree: Tree) -> Floats:
-    """Of two rows' residuals in a column, for each way (row) and level (column); last: constant."""
-    found = np.zeros((tree.levels + 1, tree.levels + 1))
-    found[:, -1] = 1.0
-    for level, r in enumerate(tree.radices):
-        found[0, level] = r * (r - 1)
-        for way in range(1, tree.levels + 1):
-            parted = way - 1
-            found[way, level] = -r if parted == level else (r * (r - 1) if parted < level else 0)
-    return found
+    low = high = 1.0
+    for column, level in table.place:
+        inner = trees[column].inner_products()[:, level]
+        ends = [a * b for a in (low, high) for b in (inner.min(), inner.max())]
+        low, high = min(ends), max(ends)
+    return 2 * (_own(table, trees) - float(low))
 
 
 def _alike(place: Space, used: list[int], shape: list[int]) -> Floats:

@@ -8,7 +8,8 @@ exact least squares, and the variance of every answer before anything is measure
     variance of q = sum over S of  prod |P_l q_i|^2 / precision_S.
 
 One level everywhere is ResidualPlanner [Xiao, He, Zhang, Kifer 2023]; more levels are a weighted
-hierarchy [Qardaji, Yang, Li 2013].
+hierarchy [Qardaji, Yang, Li 2013]. A column with a matrix of its own (``ColumnMatrix``) has one
+level, too; there P_l q is what the matrix needs to tell q, and the constant's part depends on q.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.release.tables.column_matrix import Basis
 from winnow.release.tables.errors import Spread
 from winnow.release.tables.measured import Space
 from winnow.release.tables.parts import TablePart
-from winnow.release.tables.simulation import median_of_largest
+from winnow.release.tables.simulation import MOST_CELLS, median_of_largest, median_of_product
 from winnow.release.tables.trees import Tree
 
 Floats = NDArray[np.float64]
@@ -56,10 +58,10 @@ class Incidence:
 
 @dataclass(frozen=True, eq=False)
 class Geometry:
-    """The tables that are asked for, over columns with trees; all public."""
+    """The tables that are asked for, over columns with trees or matrices; all public."""
 
     parts: tuple[TablePart, ...]
-    trees: Mapping[int, Tree]
+    trees: Mapping[int, Basis]
 
     def spaces_of(self, columns: tuple[int, ...]) -> list[Space]:
         """The subspaces that a table of these columns is made of."""
@@ -80,11 +82,15 @@ class Geometry:
         """The place of each subspace among all."""
         return {space: number for number, space in enumerate(self.spaces)}
 
+    def is_even(self, part: TablePart) -> bool:
+        """Whether all answers of a part have one variance: cells, and columns that are even."""
+        return part.of_cells and all(self.trees[column].alike for column in part.columns)
+
     @cached_property
     def incidence(self) -> Incidence:
         """Of the tables of cells; energies are products over columns."""
         numbers, trees = self.numbers, self.trees
-        parts = [place for place, part in enumerate(self.parts) if part.starts is None]
+        parts = [place for place, part in enumerate(self.parts) if self.is_even(part)]
         lists = [self.spaces_of(self.parts[place].columns) for place in parts]
         spaces = np.array([numbers[space] for each in lists for space in each], np.int64)
         of = np.repeat(np.arange(len(parts)), [len(each) for each in lists])
@@ -102,17 +108,28 @@ class Geometry:
         return np.array([self.price(space) for space in self.spaces])
 
     def price(self, space: Space) -> float:
-        """The same for one of them."""
+        """The price of one of them."""
         return math.prod(self.trees[column].share(level) for column, level in space)
 
     @cached_property
-    def ranges(self) -> Mapping[int, Floats]:
-        """For the parts that are no tables of cells |P_l q|^2 of every range, by place."""
+    def uneven(self) -> Mapping[int, tuple[Floats, ...]]:
+        """Of the parts whose answers differ in variance |P_l q|^2 along each axis, by place."""
         return {
-            place: self.trees[part.columns[0]].energies(part.starts, part.stops)
+            place: self._energies(part)
             for place, part in enumerate(self.parts)
-            if part.starts is not None and part.stops is not None
+            if not self.is_even(part)
         }
+
+    def _energies(self, part: TablePart) -> tuple[Floats, ...]:
+        """For each axis one row for each level, the last for the constant."""
+        found = []
+        for column, axis in zip(part.columns, part.axes, strict=True):
+            basis = self.trees[column]
+            if axis is None:
+                found.append(basis.cell_energies())
+            else:
+                found.append(basis.energies(axis.starts, axis.stops))
+        return tuple(found)
 
     def gains(self, weights: Floats) -> dict[Space, float]:
         """By how much the weighted sum of variances falls with one over each precision."""
@@ -121,13 +138,22 @@ class Geometry:
         each = (weights[cells.parts] * np.array(sizes))[cells.of] * cells.energies
         # numpy makes whole numbers of no weights at all
         found = np.bincount(cells.spaces, each, len(self.spaces)).astype(np.float64)
-        for place, energies in self.ranges.items():
-            column = self.parts[place].columns[0]
-            sums = weights[place] * energies.sum(axis=1)
-            for level in range(self.trees[column].levels):
-                found[self.numbers[((column, level),)]] += sums[level]
-            found[self.numbers[()]] += sums[-1]
+        for place, energies in self.uneven.items():
+            part, whole = self.parts[place], np.array(weights[place])
+            for size, own in zip(part.shape, energies, strict=True):
+                whole = np.multiply.outer(whole, own.sum(axis=1) * (size / own.shape[1]))
+            np.add.at(found, self._numbers(part), whole)
         return dict(zip(self.spaces, found.tolist(), strict=True))
+
+    def _numbers(self, part: TablePart) -> Integers:
+        """The subspace of each choice of a level, or the constant (the last), along the axes."""
+        shape = [self.trees[column].levels + 1 for column in part.columns]
+        found = np.empty(shape, np.int64)
+        for chosen in np.ndindex(*shape):
+            pairs = zip(part.columns, chosen, strict=True)
+            space = sorted((c, level) for c, level in pairs if level < self.trees[c].levels)
+            found[chosen] = self.numbers[tuple(space)]
+        return found
 
     def array(self, precision: Precision) -> Floats:
         """The precision of every subspace, by number."""
@@ -136,20 +162,20 @@ class Geometry:
     def variance(self, place: int, precision: Precision) -> Floats:
         """Of the answers of a part; axes along which all are alike have length 1."""
         part = self.parts[place]
-        if part.starts is None:
+        if place not in self.uneven:
             alone = Geometry((part,), self.trees)
             held = alone.incidence.variances(alone.array(precision))
             return held.reshape([1] * len(part.columns))
-        column = part.columns[0]
-        spaces = [((column, level),) for level in range(self.trees[column].levels)]
-        inverse = np.array([1 / precision[space] for space in [*spaces, ()]])
-        return np.maximum(inverse @ self.ranges[place], 0.0)
+        found = (1.0 / self.array(precision))[self._numbers(part)]
+        for energies in self.uneven[place]:  # the first axis goes, and its answers become the last
+            found = np.tensordot(found, energies, axes=([0], [0]))
+        return np.maximum(found, 0.0)
 
     def worst(self, precision: Precision) -> Floats:
         """The largest variance of an answer of each part."""
         found = np.empty(len(self.parts))
         found[self.incidence.parts] = self.incidence.variances(self.array(precision))
-        for place in self.ranges:
+        for place in self.uneven:
             found[place] = self.variance(place, precision).max()
         return found
 
@@ -161,12 +187,32 @@ class Geometry:
             place: Spread(held[i : i + 1], self.parts[place].size)
             for i, place in enumerate(cells.parts.tolist())
         }
-        for place in self.ranges:
+        for place in self.uneven:
             part = self.parts[place]
-            deviations = np.sqrt(self.variance(place, precision))
-            tree = self.trees[part.columns[0]]
-            found[place] = Spread(deviations, 1, median_of_largest(part, tree, precision, law))
+            variances = self.variance(place, precision).ravel()
+            largest = self.largest(part, precision, law)
+            times = part.size // len(variances)
+            found[place] = Spread.of_variances(variances, times, largest)
         return [found[place] for place in range(len(self.parts))]
+
+    def largest(self, part: TablePart, precision: Precision, law: str) -> float | None:
+        """The median of the largest error, simulated; None: as of independent answers."""
+        if part.of_cells:
+            return None
+        if len(part.columns) == 1:
+            return median_of_largest(part, self.trees[part.columns[0]], precision, law)
+        if not self._few_products:
+            return None
+        spaces = self.spaces_of(part.columns)
+        return median_of_product(part, self.trees, precision, spaces, law)
+
+    @cached_property
+    def _few_products(self) -> bool:
+        """Whether there is time to simulate all products."""
+        shape = self.parts[0].schema.shape
+        products = [p.columns for p in self.parts if len(p.columns) > 1 and not p.of_cells]
+        cells = sum(math.prod(shape[c] for c in columns) for columns in products)
+        return cells <= MOST_CELLS
 
 
 def seen_by(geometry: Geometry, place: Space, precision: float) -> dict[Space, float]:
@@ -176,12 +222,19 @@ def seen_by(geometry: Geometry, place: Space, precision: float) -> dict[Space, f
     over the columns that a subspace does not have. A joint table tells of more than is asked for;
     only what is asked for is listed.
     """
-    trees, found = geometry.trees, {}
+    trees, found = block_trees(geometry), {}
     size = math.prod(trees[column].blocks[level] for column, level in place)
     for space in _below(geometry, place):
         at = dict(space)
         rest = math.prod(trees[column].padded for column, _ in place if column not in at)
         found[space] = precision * size / rest
+    return found
+
+
+def block_trees(geometry: Geometry) -> Mapping[int, Tree]:
+    """The trees of a geometry whose columns have blocks; none has a matrix of its own."""
+    found = {c: basis for c, basis in geometry.trees.items() if isinstance(basis, Tree)}
+    assert len(found) == len(geometry.trees)
     return found
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from operator import mul
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,8 @@ class Tree:
 
     size: int
     radices: tuple[int, ...]
+    alike: ClassVar[bool] = True
+    """Whether all codes have the same variance."""
 
     @cached_property
     def blocks(self) -> tuple[int, ...]:
@@ -51,6 +54,45 @@ class Tree:
         """The squared length of the details of one code at this level."""
         return 1 / self.blocks[level] - 1 / self.blocks[level + 1]
 
+    def scale(self, level: int) -> float:
+        """The precision of an orthonormal coordinate that residuals with variance 1 give."""
+        return float(self.radices[level] ** 2 * self.blocks[level])
+
+    def norm(self, level: int) -> int:
+        """The squared norm of one row in residuals: (r-1)^2 + (r-1)."""
+        return self.radices[level] * (self.radices[level] - 1)
+
+    def reach(self, level: int) -> int:
+        """The largest residual is less than so many times the number of rows."""
+        return self.radices[level]
+
+    def places(self, level: int) -> int:
+        """How many blocks a level has."""
+        return self.padded // self.blocks[level]
+
+    def inner_products(self) -> Floats:
+        """Of two rows' residuals, for each way (row) and level (column); the last: the constant."""
+        found = np.zeros((self.levels + 1, self.levels + 1))
+        found[:, -1] = 1.0
+        for level, r in enumerate(self.radices):
+            found[0, level] = r * (r - 1)
+            for way in range(1, self.levels + 1):
+                parted = way - 1
+                found[way, level] = (
+                    -r if parted == level else (r * (r - 1) if parted < level else 0)
+                )
+        return found
+
+    def cell_energies(self) -> Floats:
+        """|P_l q|^2 of every cell: a row for each level, the last for the constant."""
+        shares = [self.share(level) for level in range(self.levels)]
+        return np.array([*shares, 1 / self.padded**2])[:, None]
+
+    @property
+    def spread(self) -> Floats:
+        """How the sum of the column is spread over its codes."""
+        return np.full(self.size, 1 / self.padded)
+
     def energies(self, starts: Integers, stops: Integers) -> Floats:
         """|P_l q|^2 of ranges [start, stop): one row for each level, the last for the constant.
 
@@ -69,13 +111,18 @@ class Tree:
 
     def sums(self, table: NDArray[np.int64], axis: int, level: int) -> Integers:
         """The sums over the blocks of a level along an axis of ``size`` codes."""
-        turned = np.moveaxis(table, axis, 0)
-        missing = self.padded - self.size
-        if missing:
-            turned = np.concatenate([turned, np.zeros((missing, *turned.shape[1:]), np.int64)])
+        turned = np.moveaxis(self.filled(table, axis), axis, 0)
         block = self.blocks[level]
         summed = turned.reshape(self.padded // block, block, *turned.shape[1:]).sum(axis=1)
         return np.moveaxis(summed, 0, axis)
+
+    def filled(self, table: NDArray[Any], axis: int) -> NDArray[Any]:
+        """A table with zeros for the codes that do not exist."""
+        missing = self.padded - self.size
+        if not missing:
+            return table
+        wide = (*table.shape[:axis], missing, *table.shape[axis + 1 :])
+        return np.concatenate([table, np.zeros(wide, table.dtype)], axis)
 
     def residuals(self, sums: Integers, axis: int, level: int) -> Integers:
         """r x minus the sum of its r siblings, for each block x of a level: whole numbers."""
@@ -87,6 +134,10 @@ class Tree:
         """What is left of blocks of a level when the mean of the siblings is taken off."""
         grouped, shape = self._grouped(sums, axis, level)
         return np.moveaxis((grouped - grouped.mean(axis=1, keepdims=True)).reshape(shape), 0, axis)
+
+    def read(self, numbers: Floats, axis: int, level: int) -> Floats:
+        """The details that noisy residuals show."""
+        return self.details(numbers, axis, level) / self.radices[level]
 
     def _grouped(
         self, sums: NDArray[np.generic], axis: int, level: int
@@ -106,6 +157,11 @@ class Tree:
         block = self.blocks[level]
         spread = np.repeat(details, block, axis) / block
         return np.take(spread, np.arange(self.size), axis) if self.padded > self.size else spread
+
+    def noise(self, numbers: Floats, axis: int, level: int) -> Floats:
+        """What noise of precision 1 does to the codes, from independent standard normal numbers."""
+        details = self.details(numbers, axis, level)
+        return math.sqrt(self.blocks[level]) * self.expand(details, axis, level)
 
 
 def flat(size: int) -> Tree:

@@ -53,12 +53,19 @@ def _column(schema: Schema, place: int) -> ValueColumn:
     nothing = column.other or column.missing_code is not None
     if nothing or column.content != "number":
         raise ParameterError(
-            f"the column {column.name!r} holds what is no number, so it has no sum; declare it by "
-            'edges (with "clip": true for what is beyond), codes or values that are numbers'
+            f"the column {column.name!r} contains missing or other values, so it cannot be summed; "
+            'declare it by edges (with "clip": true for values beyond them), codes or numbers'
         )
     width = Fraction(0)
     if column.kind == "codes":
         numbers = [Fraction(code) for code in range(column.codes)]
+    elif column.grid is not None:
+        if column.codes > 2 * _FINEST:
+            raise ParameterError(
+                f"the column {column.name!r} has {column.codes:,} numbers, and sums are made of at "
+                f"most {2 * _FINEST:,}; declare a larger step, or edges"
+            )
+        numbers = [column.grid.low + column.grid.step * code for code in range(column.codes)]
     elif column.kind == "bins":  # a bin stands for its middle
         edges = [exact("edge", edge) for edge in column.edges]
         numbers = [(low + high) / 2 for low, high in pairwise(edges)]

@@ -7,17 +7,15 @@ from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from winnow.core.schema import Schema
 from winnow.fit.junction_tree import Columns
 from winnow.fit.tables import NoisyTable, Start, TreeFit, fit, start_of
 from winnow.release.tables.estimates import Layer
 from winnow.release.tables.measured import Space
+from winnow.release.tables.on_trees import on_trees
 from winnow.release.tables.parts import TablePart
-from winnow.release.tables.strategy import Geometry, seen_by
-
-Floats = NDArray[np.float64]
+from winnow.release.tables.strategy import Geometry, block_trees, seen_by
 
 _LEAST = 1e-6
 """Tables with less than this part of the precision of a subspace are left out."""
@@ -37,7 +35,8 @@ def white_tables(
     subspace than was measured of it, nothing is added, and the fit trusts it more than it might:
     the guarantee does not rest on that.
     """
-    trees, found = layer.geometry.trees, []
+    layer = on_trees(layer)
+    trees, found = block_trees(layer.geometry), []
     left: dict[Space, float] = {
         s: p for s, p in layer.precision.items() if s and 0.0 < p < math.inf
     }

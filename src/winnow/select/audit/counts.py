@@ -215,7 +215,7 @@ class BrokenFreeCounts(WithCounts):
 
 
 class CountedAtOnce(Counted):
-    """The same draws all at once, for twins that show themselves in many of them only."""
+    """The draws all at once, for twins that show themselves in many of them only."""
 
     def simulate(
         self, scores: Scores, utility: Utility, draws: int, seed: int

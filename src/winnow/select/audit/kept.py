@@ -144,7 +144,7 @@ class OnePerClassModel(Model):
         return np.arange(d, dtype=np.int64)[:, None]
 
     def instances(self, boxes: Boxes, *, quick: bool) -> Iterator[tuple[Integers, Integers]]:
-        """As of the honest one."""
+        """The instances of the honest mechanism."""
         return self.inner.instances(boxes, quick=quick)
 
     def log_probabilities(self, scores: Scores) -> Floats:

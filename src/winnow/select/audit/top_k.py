@@ -121,7 +121,7 @@ class CanonicalModel(Exchangeable):
 
 @dataclass(frozen=True)
 class OneItemCanonicalModel(CanonicalModel):
-    """The same where one person has one item."""
+    """Canonical where one person has one item."""
 
     def instances(self, boxes: Boxes, *, quick: bool) -> Iterator[tuple[Integers, Integers]]:
         """The vectors of all, and the moves of such a person."""

@@ -95,17 +95,17 @@ def words_of(methods: Iterable[type[PickMethod]]) -> list[str]:
 
 
 def threshold_text(plan: TopKPlan) -> str | None:
-    """What a label found in the data had to pass, where labels are private: public numbers."""
+    """Which labels were suppressed, where labels are private: public numbers."""
     utility = plan.about.utility
     match plan.release.mechanism:
         case StabilityThreshold() as chosen:
             passed = chosen.threshold(utility)
-            return f"a label found in the data had to reach a noisy count of {passed:,}"
+            return f"Labels with a noisy count below {passed:,} were suppressed."
         case LimitedDomain() as chosen:
             lead, rank = chosen.lead(utility), (chosen.reach or 0) + 1
             return (
-                f"a label found in the data had to beat, with noise, the count at rank {rank:,} by "
-                f"{lead:,}"
+                "Labels below a noisy threshold were suppressed (the count at rank "
+                f"{rank:,} plus {lead:,})."
             )
         case _:
             return None

@@ -39,7 +39,7 @@ Examples:
 winnow top-k visits.parquet --item page --person visitor -k 10 --epsilon 1 --delta 1e-6
 
 winnow top-k 'logs/*.csv' --item page --person visitor --max-items 3 \
---items pages.txt -k 10 --epsilon 1 --with-counts --plot top.png
+--items pages.txt -k 10 --epsilon 1 --with-counts --plot top.png --report top.html
 
 winnow top-k votes.csv --item city --count votes -k 5 --epsilon 0.5 --out top.csv --labels public
 """
@@ -142,6 +142,15 @@ def top_k(
     json: JsonOption = False,
     out: OutOption = None,
     plot: Annotated[Path | None, plot_of("Draw the noisy counts (turns on --with-counts)")] = None,
+    report: Annotated[
+        Path | None,
+        option(
+            "--report",
+            "FILE",
+            "A page with the list, its guarantee and the receipt: one .html.",
+            _OUTPUT,
+        ),
+    ] = None,
     record: Record = UNRECORDED,
 ) -> None:
     """Release the K most common items privately.
@@ -163,7 +172,7 @@ def top_k(
         read_items,
         threshold_text,
     )
-    from winnow.select.cli.view import draw, save_top, show_top
+    from winnow.select.cli.view import draw, report_page, save_top, show_top
 
     relation, budget = record.account(relation, Relation.ADD_REMOVE)
     bounded = count is None and person is not None and max_items is not None
@@ -176,7 +185,7 @@ def top_k(
         labels=labels, one_row=one_row, sensitivity=sensitivity,
     )  # fmt: skip
     read = named_by(file)
-    _check_targets([*read, *([] if items is None else [items])], out, plot, k)
+    _check_targets([*read, *([] if items is None else [items])], out, plot, report, k)
     public = None if items is None else read_items(items, line_breaks=text.line_breaks)
     if public is not None and k > len(public):
         raise DataError(f"k={k} exceeds the {len(public)} items of {items}; lower k")
@@ -217,11 +226,18 @@ def top_k(
             title = f"Top {k}: {item}"
             how: dict[str, Any] = {"method": plan.method.word(), "ending": plot.suffix.lower()}
             write_whole(plot, draw(released, title=title, **how, **shown))
+        if report is not None:
+            passed = threshold_text(plan)
+            how = {"method": plan.method.word(), "with_counts": with_counts, "threshold": passed}
+            write_whole(report, report_page(released, title=f"Top {k}: {item}", **how, **shown))
 
 
-def _check_targets(read: list[Path], out: Path | None, plot: Path | None, k: int) -> None:
+def _check_targets(
+    read: list[Path], out: Path | None, plot: Path | None, report: Path | None, k: int
+) -> None:
     """Refuse what could not be saved or drawn, before anything is counted."""
-    from winnow.cli.files import check_targets
+    from winnow.cli.files import check_targets, refuse_overwriting
+    from winnow.core.saving import check_target
 
     if plot is not None:
         from winnow.show.plots.bars import MOST_BARS
@@ -229,3 +245,6 @@ def _check_targets(read: list[Path], out: Path | None, plot: Path | None, k: int
         if k > MOST_BARS:
             raise ParameterError(f"--plot draws up to {MOST_BARS} bars, and k={k}; leave it out")
     check_targets(read, out, plot)
+    if report is not None:
+        check_target(report, (".html", ".htm"))
+        refuse_overwriting(read, "--report", report)

@@ -115,6 +115,39 @@ def draw(
     return draw_top(bars, title=visible(title), subtitle=below, margin=margin, ending=ending)
 
 
+def report_page(
+    released: Top,
+    *,
+    title: str,
+    method: str,
+    with_counts: bool,
+    threshold: str | None,
+    ordered: bool,
+    margin: int | None,
+) -> bytes:
+    """The list as a web page; with counts and matplotlib it has their figure."""
+    from datetime import UTC, datetime
+
+    from winnow.errors import ExtraMissing
+    from winnow.show.report.top import top_page
+
+    items, counts = released_items(released, with_counts=with_counts)
+    drawn = None
+    if counts:
+        try:
+            how: dict[str, Any] = {"ordered": ordered, "margin": margin, "ending": ".svg"}
+            drawn = draw(released, title="", method=method, **how)
+        except ExtraMissing:  # the page has the numbers
+            pass
+    notes = [threshold] if threshold else []
+    if margin is not None:
+        notes.append(f"Each count: {within_counted(f'{margin:,}')}, with probability 0.95.")
+    return top_page(
+        released, list(map(visible, items)), counts, title=visible(title), ordered=ordered,
+        notes=notes, drawn=drawn, date=datetime.now(UTC).date().isoformat(),
+    )  # fmt: skip
+
+
 _PlanColumn = tuple[str, Callable[[TopKRow], str], str]
 
 

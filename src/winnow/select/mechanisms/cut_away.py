@@ -14,7 +14,7 @@ from winnow.core.plan import Plan, Private
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.errors import ParameterError
-from winnow.privacy import Compose, Guarantee, Promise, promise
+from winnow.privacy import Compose, Guarantee, Promise, describe, promise
 from winnow.read.people import PersonBound
 from winnow.select.crossing.private_labels import noisy_cut
 from winnow.select.mechanisms.noisy_counts import guarantee_together
@@ -36,9 +36,9 @@ class MeasureCut:
     Formal guarantees
         epsilon-DP under the relation. One person is in one of the two numbers of people: added or
         removed, they move by 1 in the l1 norm, and replaced by at most 2. With noise of scale
-        2/epsilon (4/epsilon under substitution) they cost epsilon/2. What was left out lies
-        between 0 and 9 L for every person, so it moves by at most 9 L under either relation; with
-        noise of scale 18 L/epsilon it costs the other half. Pure costs add up.
+        2/epsilon (4/epsilon under substitution, on two numbers that move by 1) they cost
+        epsilon/2. What was left out lies between 0 and 9 L for every person, so it moves by at
+        most 9 L under either relation; with noise of scale 18 L/epsilon it costs the other half.
         [Dwork-McSherry-Nissim-Smith 2006; discrete law: Canonne-Kamath-Steinke 2020]
     """
 
@@ -70,8 +70,16 @@ class MeasureCut:
 
     def promise(self, relation: Relation) -> Promise:
         """What one estimate is charged, and why."""
-        multiplier = 1 / exact("epsilon", self.epsilon)
-        return promise("discrete-laplace", "additive", relation, noise_multiplier=multiplier)
+        multiplier = 2 / exact("epsilon", self.epsilon)
+        people, left_out = (
+            promise(
+                "discrete-laplace", "additive", relation, noise_multiplier=multiplier, moved=moved
+            )
+            for moved in (relation.people, 1)
+        )
+        event = Compose((people.event, left_out.event))
+        statement = people.statement.replace(describe(people.event), describe(event))
+        return Promise(event, people.citation, statement)
 
     def drawn(self, numbers: Numbers, relation: Relation, key: Key) -> CutAway:
         """The three numbers, with their noise and its margins."""

@@ -184,7 +184,7 @@ class WithCounts(Selection):
 
     @property
     def ordered(self) -> bool:
-        """As the selection."""
+        """Whether the selection releases a list in order."""
         return self.selection.ordered
 
     def promise(self, relation: Relation) -> Promise:

@@ -154,7 +154,7 @@ class Repeated(RankedSelection):
 
     @property
     def counts_people(self) -> bool:  # type: ignore[override]
-        """As one round."""
+        """Whether one round counts people."""
         return self.inner.counts_people
 
     def __post_init__(self) -> None:

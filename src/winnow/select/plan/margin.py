@@ -77,7 +77,7 @@ def _within(
     thresholds: str,
     most: int,
 ) -> MarginChances:
-    """The same, visiting at most so many ranks."""
+    """The ranks within a margin, visiting at most so many."""
     with np.errstate(over="ignore"):  # no threshold and no softmax sees beyond this cap
         gaps = np.minimum(profile.values / sensitivity, 10.0 + 1e6 / epsilon)
     ends = np.cumsum(profile.counts)

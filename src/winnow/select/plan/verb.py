@@ -285,7 +285,7 @@ def planned_for(
 
 
 def compared(asked: PlannedSelect, given: Any) -> dict[str, SelectExpected]:
-    """The same question to every method; large-margin takes part if there is a delta."""
+    """Every method asked for these numbers; large-margin takes part if there is a delta."""
     methods = {name: replace(asked, method=method, delta=0.0) for name, method in PURE.items()}
     if asked.delta:
         own = asked.method

@@ -7,6 +7,7 @@ import textwrap
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from winnow.core.drawing import ENDINGS as ENDINGS
 from winnow.errors import ExtraMissing
 from winnow.foreign import instead
 
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, SubFigure
 
-
-ENDINGS = (".png", ".svg", ".pdf")
 
 STYLES: tuple[dict[str, Any], ...] = (
     {"color": "#0b3c6f", "linestyle": "-", "marker": "o"},

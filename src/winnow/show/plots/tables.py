@@ -56,6 +56,8 @@ def _draw(axes: Axes, table: ReleasedTable) -> None:
         _heat_map(axes, table)
     elif table.estimate.size <= _MOST_BARS:
         _bars(axes, table)
+    elif table.part.of_cells:
+        _histogram(axes, table)
     else:
         _curve(axes, table)
     axes.set_title(table.part.title, loc="left", fontsize=12, parse_math=False)
@@ -73,17 +75,35 @@ def _bars(axes: Axes, table: ReleasedTable) -> None:
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
 
 
+def _histogram(axes: Axes, table: ReleasedTable) -> None:
+    """Counts of many codes: bars without gaps, with a band for their intervals."""
+    low, high = table.interval(0.95)
+    places = np.arange(table.estimate.size)
+    axes.bar(places, table.estimate, width=1.0, color=_BLUE, label="estimate")
+    axes.fill_between(
+        places, low, high, step="mid", color="#8c8c8c", alpha=0.45, linewidth=0,
+        label="95 % interval",
+    )  # fmt: skip
+    _below(axes, table)
+
+
 def _curve(axes: Axes, table: ReleasedTable) -> None:
     low, high = table.interval(0.95)
     places = np.arange(table.estimate.size)
     axes.fill_between(places, low, high, color="#c9d6e6", linewidth=0, label="95 % interval")
     axes.plot(places, table.estimate, color=_BLUE, linewidth=1.4, label="estimate")
+    _below(axes, table)
+
+
+def _below(axes: Axes, table: ReleasedTable) -> None:
+    """Some labels below the codes, and what the numbers are."""
+    places = np.arange(table.estimate.size)
     shown = np.unique(np.linspace(0, len(places) - 1, 6).astype(int))
     names = _names(table.labels[0])
     axes.set_xticks(shown, [names[i] for i in shown], parse_math=False, rotation=20, ha="right")
     axes.set_ylabel("rows, with noise")
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, loc="upper right")
 
 
 def _heat_map(axes: Axes, table: ReleasedTable) -> None:

@@ -51,6 +51,8 @@ th, td { text-align: left; padding: .38rem .6rem; border-bottom: 1px solid #e6e9
 th { background: #eef1f5; white-space: nowrap; overflow-wrap: break-word; }
 .scroll :is(td, th):first-child:not(.number) { min-width: 6.5rem; }
 thead th { position: sticky; top: 0; }
+.scroll > table:not(.heat) thead :is(th, th.number) { white-space: normal; overflow-wrap: anywhere;
+  min-width: 3.4rem; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums;
   white-space: nowrap; }
 .scroll { max-height: 28rem; overflow: auto; border: 1px solid #dde1e7; border-radius: .6rem; }

@@ -6,19 +6,15 @@ With ``private`` (the owner's true answers) it gets a section that may not, and 
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.checks import exact
 from winnow.core.notebook import escaped as text
-from winnow.core.relation import Relation
 from winnow.core.schema import cells_text
 from winnow.errors import ParameterError
-from winnow.privacy.rounding import text_up
 from winnow.release.query_errors import QueryErrors
 from winnow.show.plots.release import (
     MOST_LABELS,
@@ -36,12 +32,12 @@ from winnow.show.report.numbers import (
     measured_rows,
 )
 from winnow.show.report.page import figure, heading, page, pairs_table, paragraph, table, tiles
+from winnow.show.report.promise import promise_in_words
 from winnow.show.report.tables import RED_LINES, column_table, counted_words, workload_tables
 
 if TYPE_CHECKING:
     from winnow.core.column import Column
     from winnow.core.released import Released
-    from winnow.privacy import Guarantee
     from winnow.release.synthetic import SyntheticDistribution
 
 
@@ -111,28 +107,6 @@ def release_page(
     return page(title, "".join(body), banner)
 
 
-def promise_in_words(guarantee: Guarantee, rows_per_person: int) -> list[str]:
-    """The guarantee for people who do not know its definition."""
-    rows = "one row" if rows_per_person == 1 else f"at most {rows_per_person:,} rows"
-    match guarantee.relation:
-        case Relation.ADD_REMOVE:
-            change = "were left out or added"
-        case Relation.SUBSTITUTION:
-            change = "were replaced by anything else"
-        case never:
-            assert_never(never)
-    epsilon, delta = (text_up(exact("", x)) for x in (guarantee.epsilon, guarantee.delta))
-    most = math.exp(min(guarantee.epsilon, 700))
-    factor = f"e^{epsilon} = {most:.3g}" if most < 1e6 else f"e^{epsilon}"
-    slack = f", but for a probability of at most delta = {delta}" if guarantee.delta else ""
-    return [
-        f"({epsilon}, {delta})-differential privacy. One person contributes {rows} of the table. "
-        f"If the contribution of any one person {change}, no result would be more likely than "
-        f"before by more than a factor of {factor}{slack}.",
-        "This holds whatever others know, and whatever is computed from the release later.",
-    ]
-
-
 def _lead(released: Released[SyntheticDistribution], date: str, private: bool) -> str:
     """What was released, and for whom."""
     workload = released.value.workload
@@ -160,7 +134,7 @@ def _tables(synthetic: SyntheticDistribution) -> str:
     lined = any(each.lined for each in found)
     bars = RED_LINES
     if isinstance(synthetic.errors, QueryErrors):
-        bars = "The red line over a bar is an estimate of how far off it may be."
+        bars = "Red lines estimate the error of each number."
     about = f"In rows, of {synthetic.total:,} counted. {bars if lined else ''}{more}"
     return (
         heading("The tables")

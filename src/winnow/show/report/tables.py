@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from winnow.core.notebook import escaped as text
 from winnow.core.unit import within_counted
-from winnow.core.workloads.forms import WholeTable
+from winnow.core.workloads.forms import RangeTable, WholeTable
+from winnow.core.workloads.range_table import axis_labels
 from winnow.show.report.page import paragraph, scrolled
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ MOST_TABLES = 12
 """Tables that stand on the page; the file of answers has all of them."""
 MOST_BARS = 200
 MOST_CELLS = 2000
-RED_LINES = "The red line over a bar holds what was counted, but for 1 case in 20."
+RED_LINES = "Red lines are 95 % confidence intervals (noise only)."
 _FEW = 3
 """Columns of a table that fit into half of the page."""
 _ACROSS = 10
@@ -54,7 +55,7 @@ class ReaderTable:
 
     @property
     def lined(self) -> bool:
-        """Whether bars have a red line, from where to where the number may lie."""
+        """Whether bars have a red line: a confidence interval."""
         return self.estimate.ndim == 1 and self.reach is not None and bool(np.any(self.reach > 0))
 
     def markup(self) -> str:
@@ -89,13 +90,15 @@ def workload_tables(synthetic: SyntheticDistribution) -> list[ReaderTable]:
 
 def column_table(column: Column, rows: Floats) -> ReaderTable:
     """The distribution of one column, in rows."""
-    return ReaderTable(column.name, (column.labels,), rows, None)
+    return ReaderTable(column.name, (tuple(column.labels),), rows, None)
 
 
 def _labels(part: Part) -> tuple[tuple[Any, ...], ...]:
     form = part.form
     if isinstance(form, WholeTable):
-        return tuple(part.schema.columns[place].labels for place in form.columns)
+        return tuple(tuple(part.schema.columns[place].labels) for place in form.columns)
+    if isinstance(form, RangeTable):
+        return tuple(axis_labels(part.schema, axis) for axis in form.axes)
     return (tuple(part.label(query) for query in range(part.size)),)
 
 

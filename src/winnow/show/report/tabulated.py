@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from winnow.core.notebook import escaped as text
 from winnow.show.report.page import heading, page, pairs_table, paragraph, table
-from winnow.show.report.release import promise_in_words
+from winnow.show.report.promise import promise_in_words
 from winnow.show.report.tables import MOST_CELLS, MOST_TABLES, RED_LINES, ReaderTable, counted_words
 
 if TYPE_CHECKING:

@@ -43,7 +43,7 @@ def workload() -> Workload:
 
 
 def queries() -> Floats:
-    """The same, written out over the cells."""
+    """The queries, written out over the cells."""
     each = workload()
     return np.array([each.row(i) for i in range(each.size)])
 

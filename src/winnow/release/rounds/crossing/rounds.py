@@ -210,7 +210,7 @@ class SelectAndMeasure:
         return exact("noise_multiplier", self.noise_multiplier) * sensitivity
 
     def total_scale(self, rows_per_person: int) -> Fraction:
-        """The same for the number of rows; 0 where it is public."""
+        """The scale of the noise on the number of rows; 0 where it is public."""
         return exact("total_multiplier", self.total_multiplier or 0) * rows_per_person
 
     def table_noises(self, relation: Relation, rows_per_person: int) -> list[TableNoise]:

@@ -159,7 +159,7 @@ class TableRounds:
         self._seen.pop(place, None)
 
     def look_once(self, place: int, table: Floats) -> None:
-        """The same, but a table that came before and cannot have changed is not looked at."""
+        """Look at tables, but not at one that came before and cannot have changed."""
         if self._seen.get(place) is not table:
             self.look(place, table)
             if isinstance(table, np.ndarray) and not table.flags.writeable:

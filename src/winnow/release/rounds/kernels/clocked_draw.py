@@ -123,7 +123,7 @@ class Clocked(NamedTuple):
 
     @property
     def plain(self) -> tuple[Any, ...]:
-        """As kernels take it: numba is slow to tell the type of a record, but not of a tuple."""
+        """What kernels take: numba is slow to tell the type of a record, but not of a tuple."""
         return tuple(self.queries), tuple(self.groups), tuple(self[2:])
 
 

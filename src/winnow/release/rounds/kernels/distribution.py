@@ -28,6 +28,7 @@ from winnow.core.workloads.forms import (
     DenseForm,
     GridMatrix,
     ProductSets,
+    RangeTable,
     TableForm,
     WholeTable,
 )
@@ -135,7 +136,7 @@ class Distribution:
         for part, offset in zip(workload.parts, workload.offsets, strict=False):
             first = int(offset)
             match part.form:
-                case WholeTable() | CodeRanges() | ProductSets() as form:
+                case WholeTable() | CodeRanges() | RangeTable() | ProductSets() as form:
                     place = _following(self.maintained)
                     self.maintained.append(Region(part, form, first, place))
                 case BitMatrix() as form:
@@ -173,7 +174,7 @@ class Distribution:
                 held = float(bit_mass(self._weights, bits[j]))
             case GridMatrix():
                 held = float(region.part.row(j) @ self._weights)
-            case WholeTable() | CodeRanges() | ProductSets() as form:
+            case WholeTable() | CodeRanges() | RangeTable() | ProductSets() as form:
                 assert self._tables is not None
                 held = read_one(form, self._tables, j)
             case never:
@@ -215,7 +216,7 @@ class Distribution:
         j = query - region.first
         dense_step = 1 if self._tables is None else FRESH  # tables do not follow dense steps
         match region.form:
-            case WholeTable() | CodeRanges() | ProductSets() as form:
+            case WholeTable() | CodeRanges() | RangeTable() | ProductSets() as form:
                 assert self._tables is not None
                 codes = codes_of(form, self.shape, j)
                 self._tables.scale(self._weights, self._sums, self._clock, factor, codes)

@@ -9,6 +9,7 @@ counts on.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, assert_never
 
@@ -16,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.kernels.compiled import compiled
-from winnow.core.workloads.forms import CodeRanges, ProductSets, TableForm, WholeTable
+from winnow.core.workloads.forms import CodeRanges, ProductSets, RangeTable, TableForm, WholeTable
 from winnow.release.rounds.kernels.tables import Floats, Integers, MarginalTables
 
 _MOST = 64  # axes
@@ -90,6 +91,8 @@ def tables_for(form: TableForm, shape: tuple[int, ...]) -> list[tuple[int, ...]]
             return [prefix(columns, shape)]
         case CodeRanges(column=column):
             return [(column,)]
+        case RangeTable() as form:
+            return [form.columns]
         case ProductSets(sets):
             return [tuple(sorted(masks)) for masks in sets]
         case never:
@@ -109,6 +112,8 @@ def codes_of(
             return codes
         case CodeRanges(column, starts, stops):
             return {column: (int(starts[query]), int(stops[query]))}
+        case RangeTable():
+            return dict(form.ranges(query))
         case ProductSets(sets):
             return {column: np.flatnonzero(mask) for column, mask in sets[query].items()}
         case never:
@@ -125,6 +130,8 @@ def read(form: TableForm, tables: MarginalTables, out: Floats) -> None:
         case CodeRanges(column=column):
             base = tables.base[(column,)]
             out[:] = form.sums(values[base : base + tables.shape[column]])
+        case RangeTable():
+            out[:] = form.sums(_table(form, tables)).ravel()
         case ProductSets():
             _offsets(form, tables).read(values, 0, out)
         case never:
@@ -140,12 +147,22 @@ def read_one(form: TableForm, tables: MarginalTables, query: int) -> float:
         case CodeRanges(column, starts, stops):
             base = tables.base[(column,)]
             return float(values[base + starts[query] : base + stops[query]].sum())
+        case RangeTable():
+            inside = tuple(slice(*each) for each in form.ranges(query).values())
+            return float(_table(form, tables)[inside].sum())
         case ProductSets():
             out = np.empty(1)
             _offsets(form, tables).read(values, query, out)
             return float(out[0])
         case never:
             assert_never(never)
+
+
+def _table(form: RangeTable, tables: MarginalTables) -> Floats:
+    """The marginal table of the columns of a product."""
+    shape = [tables.shape[column] for column in form.columns]
+    base = tables.base[form.columns]
+    return tables.values[base : base + math.prod(shape)].reshape(shape)
 
 
 @dataclass(frozen=True)

@@ -151,7 +151,7 @@ def pairs_bound(law: Law, scale: float, d: int, k: int, miss: float) -> TopKBoun
 
 
 def noisy_counts_bound(scale: float, d: int, k: int, miss: float) -> TopKBound:
-    """The same with two discrete Laplace noises, q = e^(-1/scale), at whole numbers m:
+    """A bound with two discrete Laplace noises, q = e^(-1/scale), at whole numbers m:
     Pr[Z - Z' >= m] = (1-q)/(1+q)^2 q^m (m + (1+q^2)/(1-q^2) + q/(1-q))."""
     q, p = math.exp(-1.0 / scale), -math.expm1(-1.0 / scale)
     constant = (1.0 + q * q) / (p * (1.0 + q)) + q / p
@@ -174,7 +174,7 @@ def noisy_counts_bound(scale: float, d: int, k: int, miss: float) -> TopKBound:
 
 
 def gaussian_counts_bound(deviation: float, d: int, k: int, miss: float) -> TopKBound:
-    """The same with discrete Gaussian noises, whose difference has the tail of a normal one:
+    """A bound with discrete Gaussian noises, whose difference has the tail of a normal one:
     Pr[Z - Z' >= m] <= exp(-m^2/(4 sigma^2)) [Canonne-Kamath-Steinke 2020, Cor 17]."""
 
     def error(pairs: float) -> float:

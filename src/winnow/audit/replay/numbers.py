@@ -1,0 +1,65 @@
+"""Replays of quantiles: of tables, groups and tied numbers, with missing values and without."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from winnow.audit.replay.compare import Replay, ReplayPlace
+from winnow.audit.replay.people import Family, People
+from winnow.core.relation import Relation
+from winnow.core.schema import Schema
+from winnow.core.sealed import Sealed
+from winnow.numbers.verb import quantiles
+from winnow.read.crossing import SealedTable, group
+from winnow.session import Session
+
+SCHEMA = Schema.parse(
+    {
+        "sex": {"values": ["f", "m"]},
+        "pay": {"type": "number", "low": 0, "high": 2, "step": 0.5, "missing": True},
+    }
+)
+_ROWS = ((0, 0), (0, 4), (1, 2), (1, 5))
+PAID = Family(
+    _ROWS,
+    odd=((_ROWS[0],), (_ROWS[0], _ROWS[3], _ROWS[1]), (), (_ROWS[2],) * 4, _ROWS),
+    most=5,
+)
+"""People with one row each: paid nothing, a little, the most, or nobody knows."""
+
+
+def number_replays() -> Iterator[Replay]:
+    """One entry for each variant of asking about a column of numbers."""
+    for relation in Relation:
+        for title, options in (
+            ("one", {"quantiles": [0.9]}),
+            ("several", {"quantiles": [0.25, 0.5, 0.75], "delta": 0.01}),
+            ("of groups, with intervals", {"by": ["sex"], "level": 0.9}),
+        ):
+            yield Replay(
+                "quantiles", title, _calling(relation, options), PAID, relation, groups=(1, 3)
+            )
+
+    def in_session(people: People, place: ReplayPlace) -> Any:
+        table = _paid(people, Relation.ADD_REMOVE)
+        with Session(table, epsilon=1.0, seed=place.seed) as session:
+            return {"quantiles": session.quantiles("pay", epsilon=1.0), "left": repr(session)}
+
+    yield Replay("Session", "quantiles", in_session, PAID, words={"method": "quantiles"})
+
+
+def _calling(relation: Relation, options: dict[str, Any]) -> Any:
+    def call(people: People, place: ReplayPlace) -> Any:
+        return quantiles(_paid(people, relation), "pay", epsilon=1.0, seed=place.seed, **options)
+
+    return call
+
+
+def _paid(people: People, relation: Relation) -> SealedTable:
+    codes = np.array(people, np.int32).reshape(-1, 2)
+    columns = tuple(np.ascontiguousarray(codes[:, i]) for i in range(2))
+    rows = group(columns, np.ones(len(codes), np.int64), SCHEMA.shape)
+    return SealedTable(SCHEMA, Sealed(rows, "rows"), 1, relation)

@@ -1,0 +1,1 @@
+"""Numbers as they are: quantiles of columns on a public grid."""

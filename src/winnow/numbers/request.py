@@ -1,0 +1,136 @@
+"""What is asked of ``winnow.quantiles``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any
+
+from winnow.core.checks import Real, exact
+from winnow.core.options import EPSILON, Checked, Option
+from winnow.core.request import Run, run_of
+from winnow.errors import ParameterError
+from winnow.foreign import shown
+
+if TYPE_CHECKING:
+    from winnow.numbers.plan import QuantilesPlan
+    from winnow.privacy import Budget
+
+FINEST = 10**6
+"""Quantiles are whole multiples of one part of so many: n times it stays exact in 64 bits."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedQuantiles(Checked):
+    """What quantiles and their plan are asked for alike."""
+
+    column: Annotated[str, Option("The column: numbers on a public grid, or codes.", "COLUMN")] = (
+        field(kw_only=False)
+    )
+    quantiles: Annotated[
+        Sequence[Real],
+        Option("Which quantiles, from 0 to 1, such as 0.25,0.5,0.75.", "Q,...", where=("body",)),
+    ] = field(default=(0.5,), kw_only=False)
+    by: Annotated[
+        Sequence[str], Option("Quantiles of each group of these columns.", "A,B,...", served=20)
+    ] = ()
+    epsilon: Annotated[Real | None, EPSILON] = None
+    delta: Annotated[
+        Real, Option("E.g. 1e-6: it may help with many quantiles.", "D", least=0, below=1)
+    ] = 0.0
+    level: Annotated[
+        Real | None,
+        Option(
+            "Intervals, too, that hold with this probability, all of a group at once; they take "
+            "two thirds of epsilon=.",
+            "P",
+            above=0,
+            below=1,
+        ),
+    ] = None
+    budget: Budget | None = None
+    run: Run | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.column, str):
+            raise ParameterError(f"column={shown(self.column)} is not a name; give a text")
+        if isinstance(self.by, str) or not isinstance(self.by, Sequence):
+            raise ParameterError(f"by={shown(self.by)} is not a list; give a list of columns")
+        if self.running.progress is not None:
+            raise ParameterError("progress= is for rounds, and quantiles have none; leave it out")
+        self.parts  # noqa: B018 - refuses what are no quantiles
+
+    @property
+    def running(self) -> Run:
+        """How it runs."""
+        return run_of(self.run)
+
+    @cached_property
+    def parts(self) -> tuple[tuple[int, ...], int]:
+        """The quantiles as asked, in whole parts, and how many parts 1 has."""
+        given = self.quantiles.tolist() if hasattr(self.quantiles, "tolist") else self.quantiles
+        if isinstance(given, str) or not isinstance(given, Sequence) or not given:
+            raise ParameterError(
+                f"quantiles={shown(given)} is not a list of numbers; give at least one, such as "
+                "[0.25, 0.5, 0.75]"
+            )
+        found: list[Fraction] = []
+        for each in given:
+            number = exact("quantile", each)
+            if not 0 <= number <= 1:
+                raise ParameterError(
+                    f"the quantile {shown(each)} is not between 0 and 1; 0.5 is the median"
+                )
+            if number in found:
+                raise ParameterError(f"the quantile {shown(each)} stands twice; name each once")
+            found.append(number)
+        whole = math.lcm(*(number.denominator for number in found))
+        if whole > FINEST:
+            raise ParameterError(
+                "the quantiles have more than six decimals, or no common denominator up to "
+                f"{FINEST:,}; round them"
+            )
+        return tuple(int(number * whole) for number in found), whole
+
+    def at(self, epsilon: Real) -> Quantiles:
+        """The release at an epsilon."""
+        said = {each.name: getattr(self, each.name) for each in fields(AskedQuantiles)}
+        return Quantiles(**{**said, "epsilon": epsilon})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantiles(AskedQuantiles):
+    """Quantiles of a column of numbers."""
+
+    epsilon: Annotated[Real, EPSILON] = field()
+    seed: Any = None
+
+    def plan(self, about: Any) -> QuantilesPlan:
+        """What is charged, drawn and promised, from what is public of the table."""
+        from winnow.numbers.plan import planned
+
+        return planned(self, about)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedQuantiles(AskedQuantiles):
+    """Quantiles that are to be planned, by their epsilon or by the error that is wanted."""
+
+    error: Annotated[
+        Real | None,
+        Option(
+            "The largest rank error that is wanted in the place of epsilon=, in rows.",
+            "ROWS",
+            above=0,
+        ),
+    ] = None
+
+    def plan(self, about: Any) -> QuantilesPlan:
+        """The plan at epsilon=, or at the least epsilon that brings the error."""
+        from winnow.numbers.plan import planned_for
+
+        return planned_for(self, about)

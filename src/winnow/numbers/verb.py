@@ -1,0 +1,40 @@
+"""``winnow.quantiles``: medians, quartiles and other quantiles, of a table or of its groups."""
+
+from __future__ import annotations
+
+from winnow.core.options import takes
+from winnow.core.released import Released
+from winnow.numbers.request import Quantiles
+from winnow.numbers.result import ReleasedQuantiles
+from winnow.read.crossing import SealedTable, sealed_table
+
+
+@takes(Quantiles)
+def quantiles(table: SealedTable, asked: Quantiles) -> Released[ReleasedQuantiles]:
+    """Release quantiles of a column of numbers: numbers of its public grid.
+
+    ``table`` is what ``wn.read_table`` made, ``column`` one that its schema declares by
+    ``{"type": "number", "low": ..., "high": ..., "step": ...}`` or by codes. ``quantiles`` are
+    numbers from 0 to 1: 0.5 is the median. With ``by`` there are quantiles of each cell of these
+    columns; one person with one row is in one group, so groups share no budget.
+
+    One quantile is drawn by the exponential mechanism; several by halving, the middle one first
+    and then those of the rows on either side, for a part of epsilon on each level. A ``delta``
+    may allow more. Rows with a missing value, or another outside the grid, count nowhere.
+
+    ``level`` (0.95, say) asks for an interval beside each quantile. All intervals of a group hold
+    the quantiles of its rows with this probability; where rows are too few for the noise they
+    reach to the ends of the grid.
+
+    The neighbour relation is the table's. No number of rows is released, and an empty group
+    answers by the same law as any other: any number of the grid. ``run`` is ``wn.Run(pad_to=)``.
+
+    ``wn.plan.quantiles`` says beforehand by how many rows each is off.
+    """
+    return quantiles_of(table, asked)
+
+
+def quantiles_of(table: SealedTable, asked: Quantiles) -> Released[ReleasedQuantiles]:
+    """Plan what is asked of a table, and run it."""
+    sealed = sealed_table(table)
+    return asked.plan(sealed).run(sealed, budget=asked.budget, seed=asked.seed)
