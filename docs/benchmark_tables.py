@@ -740,7 +740,23 @@ def accounting_year(document: Document) -> str:
     return table(["a year of", "ε before", "ε now", "lower bound"], lines, right=3)
 
 
+@measured("quantiles")
+def quantile_errors(document: Document) -> str:
+    """Rank errors of several quantiles, by library."""
+    lines = [
+        [
+            row["data"], f"{row['n']:,}", f"{row['epsilon']:g}", str(row["m"]),
+            *(short(row[name]["error"]) for name in ("winnow", "opendp", "diffprivlib")),
+        ]
+        for row in document.get("rows", [])
+        if row["m"] > 1
+    ]  # fmt: skip
+    heads = ["column", "rows", "epsilon", "quantiles", "Winnow", "OpenDP", "diffprivlib"]
+    return table(heads, lines, right=6)
+
+
 TABLES = (
+    quantile_errors,
     accounting_year,
     short_calls,
     universes,

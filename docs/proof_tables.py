@@ -64,9 +64,10 @@ def proofs() -> str:
         without = re.sub(r" ?\[[^\[\]]*\]", "", statement).replace("``", "`")
         short = re.split(r"(?<=[a-z)A-Z])[.;:] ", without)[0].rstrip(".;:")
         cited = "; ".join(dict.fromkeys(_key(key) for key in CITED.findall(stated)))
-        cells = [f"`{name}`", short, status(name, stated), cited, f"`{module}`"]
+        proof = status(name, stated) + (f": {cited}" if cited else "")
+        cells = [f"`{name}`", short, proof, f"`{module}`"]
         lines.append([cell.replace("|", "\\|").replace("*", "\\*") for cell in cells])
-    head = ["mechanism", "guarantee", "status", "citation", "where the proof stands"]
+    head = ["mechanism", "guarantee", "status and citations", "where"]
     return table(head, lines)
 
 

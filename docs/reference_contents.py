@@ -59,7 +59,7 @@ print(top.to_pandas())
         "labels",
         ("winnow.select.label_methods", "winnow.select.plan.labels"),
         names=("winnow.labels",),
-        more=("winnow.select.label_methods.LabelsMethod",),
+        more=("winnow.select.label_methods.PrivateLabelsMethod",),
         commands=("labels", "plan labels"),
         example="""
 import pandas as pd

@@ -96,7 +96,7 @@ def summary(page: Page) -> str:
         role = "exc" if _error(what) else "class" if inspect.isclass(what) else "func"
         if not (inspect.isclass(what) or callable(what)):
             continue
-        lines.append([f"{{py:{role}}}`~{name}`", first_sentence(what)])
+        lines.append([f"{{py:{role}}}`{_short(name)} <{name}>`", first_sentence(what)])
     return table(["name", "what it does"], lines)
 
 
@@ -169,7 +169,7 @@ def command_help(command: str) -> str:
 def page_text(page: Page) -> str:
     """A page of the reference, in MyST."""
     parts = [
-        f"# {page.title}: reference",
+        f"# {page.title} (reference)",
         f"{page.about} Guide: [{page.title}](../{page.guide}.md).",
     ]
     if page.example:
@@ -192,7 +192,9 @@ def reference_index() -> str:
         ]
         shown = ", ".join(f"`{_short(name)}`" for name in verbs[:6])
         lines.append([f"[{page.title}](reference/{page.name}.md)", page.about, shown])
-    return table(["page", "about", "functions"], lines)
+    entries = "\n".join(f"{page.title} <reference/{page.name}>" for page in PAGES)
+    tree = f"```{{toctree}}\n:hidden:\n\n{entries}\n```\n"
+    return f"{table(['page', 'about', 'functions'], lines)}\n{tree}"
 
 
 def _short(name: str) -> str:

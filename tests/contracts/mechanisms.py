@@ -60,12 +60,12 @@ from winnow.release.tables.trees import flat
 from winnow.select.audit.listed_people import counts_of
 from winnow.select.crossing.private_labels import EVERY
 from winnow.select.crossing.selection import FromClasses, SparseVectorStream
-from winnow.select.label_methods import OF_LABELS, LabelsMethod
+from winnow.select.label_methods import OF_LABELS
 from winnow.select.mechanisms.cut_away import MeasureCut, WithCut
 from winnow.select.mechanisms.noisy_counts import WithCounts
 from winnow.select.mechanisms.ranked import Repeated
 from winnow.select.methods import OF_SCORES, Sizes
-from winnow.select.top_k_methods import OF_LISTS, OF_PRIVATE_LABELS, PrivateLabelsMethod
+from winnow.select.top_k_methods import OF_LISTS, PrivateLabelsMethod
 
 HUGE = 10**30
 """Noise of this size does not fit 64 bits."""
@@ -181,10 +181,14 @@ def people_of_labels(
     return replace(counts, utility=utility)
 
 
+def about_labels() -> Any:
+    return wn.plan.counts(labels="log", max_items=2)
+
+
 def of_a_method(method: Any, *, looks: bool = False) -> Subject:
     """The mechanism that a method of selection or of top k builds, under the contract."""
     about = wn.plan.counts(max_items=2)
-    if isinstance(method, LabelsMethod):
+    if isinstance(method, OF_LABELS):
         most = 1 if isinstance(method, wn.OptimalRule) else 2
         sizes = replace(SIZES, k=EVERY)
         counted = wn.plan.counts(labels="private", max_items=most)
@@ -201,13 +205,15 @@ def of_a_method(method: Any, *, looks: bool = False) -> Subject:
 
 
 def _of_methods() -> Iterator[Subject]:
-    for kind in (*OF_SCORES, *OF_LISTS, *OF_PRIVATE_LABELS, *OF_LABELS):
+    for kind in (*OF_SCORES, *OF_LISTS, wn.LimitedDomain, wn.Stability, *OF_LABELS):
         method = kind(noise="gumbel") if kind is wn.Lipschitz else kind()
         yield of_a_method(method, looks=kind in LOOKING)
+    peeled = wn.WeightedGaussian(peel=0.5).among_private(about_labels(), SIZES)
+    refused = ((peeled, people_of_labels(sensitivity=10**290)), (peeled, labels()))
+    yield Subject("method weighted-gaussian, peeled", peeled, people_of_labels, _released, refused)
     for rounds in (1, 2):
         spread = wn.WeightedGaussian(rounds=rounds)
-        log = wn.plan.counts(labels="log", max_items=2)
-        made = spread.among_private(log, replace(SIZES, k=EVERY))
+        made = spread.among_private(about_labels(), replace(SIZES, k=EVERY))
         refused = ((made, people_of_labels(sensitivity=10**290)), (made, labels()))
         name = f"method weighted-gaussian of a log, {rounds}"
         yield Subject(name, made, people_of_labels, _released, refused)

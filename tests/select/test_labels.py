@@ -269,3 +269,44 @@ def test_the_command_writes_labels_and_refuses_with_code_two(tmp_path: Path) -> 
 def test_no_key_shows_what_a_log_holds(counts: wn.SealedCounts) -> None:
     shown = repr(counts) + repr(counts.weighed) + repr(wn.plan.labels(counts, **ASKED))
     assert not any(page in shown for page in (*COMMON, "own"))
+
+
+@pytest.mark.parametrize(("k", "word"), [(1, "limited-domain"), (100, "weighted-gaussian")])
+def test_a_top_k_of_a_log_goes_by_expected_lists(k: int, word: str) -> None:
+    plan = wn.plan.top_k(wn.plan.counts(labels="log"), k=k, **ASKED)
+    assert plan.method.word() == word and "generated logs" in plan.reason
+
+
+@pytest.mark.parametrize("keep", ["memory", "engine"])
+@pytest.mark.parametrize("peel", [0, 0.5])
+def test_a_long_list_of_a_log_has_what_many_people_have(keep: str, peel: float) -> None:
+    counted = wn.counts(LOG, item="what", person="who", keep=keep)
+    top = wn.top_k(counted, k=50, **ASKED, method=wn.WeightedGaussian(peel=peel), seed=3)
+    assert sorted(top.value) == sorted(COMMON)
+
+
+def test_peeling_orders_by_people_what_weights_found() -> None:
+    rows = [(f"a{u}", "rare") for u in range(400)]
+    rows += [
+        (f"b{u}", page) for u in range(900) for page in ("common", *(f"x{i}" for i in range(8)))
+    ]
+    counted = wn.counts(pd.DataFrame(rows, columns=["who", "what"]), item="what", person="who")
+    asked = {"k": 1, "epsilon": 3.0, "delta": 1e-6}
+    alone = wn.top_k(counted, **asked, method=wn.WeightedGaussian(peel=0), seed=1)
+    peeled = wn.top_k(counted, **asked, method=wn.WeightedGaussian(peel=0.5), seed=1)
+    assert alone.value == ["rare"] and peeled.value != ["rare"]
+
+
+def test_a_share_for_peeling_is_for_lists_of_k(counts: wn.SealedCounts) -> None:
+    with pytest.raises(wn.ParameterError, match="peel= is for the k"):
+        wn.labels(counts, **ASKED, method=wn.WeightedGaussian(peel=0.5))
+
+
+def test_a_top_k_of_a_log_without_a_delta_is_told_what_it_needs(counts: wn.SealedCounts) -> None:
+    with pytest.raises(wn.ParameterError, match="needs delta"):
+        wn.top_k(counts, k=2, epsilon=1.0)
+
+
+def test_a_plan_at_a_tiny_epsilon_is_refused_in_words() -> None:
+    with pytest.raises(wn.ParameterError, match="epsilon"):
+        wn.plan.labels(wn.plan.counts(labels="log", max_items=3), epsilon=1e-300, delta=1e-6)

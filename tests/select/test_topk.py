@@ -27,11 +27,12 @@ from reference.mechanisms import (
 from winnow import InputError, Sealed, SealedCounts
 from winnow.core.options import Methods, chooser
 from winnow.privacy import pure_cost, zcdp_cost, zcdp_rho
+from winnow.select.label_methods import OF_PRIVATE_LABELS
 from winnow.select.mechanisms import gamma as gamma_module
 from winnow.select.mechanisms.noisy_counts import WithCounts
 from winnow.select.methods import Sizes
 from winnow.select.request import TopK
-from winnow.select.top_k_methods import OF_LISTS, OF_PRIVATE_LABELS
+from winnow.select.top_k_methods import OF_LISTS
 
 PUBLIC = [method.word() for method in OF_LISTS]
 WITH_DELTA = {each.word() for each in (*OF_LISTS, *OF_PRIVATE_LABELS) if each.needs_delta}

@@ -102,6 +102,10 @@ class Plan(Generic[D, R]):
         itself: D = data
         return itself
 
+    def _drawing(self, data: Any) -> Plan[D, R]:
+        """The plan by which such data are drawn, under the same charge."""
+        return self
+
     @guarded
     def run(
         self,
@@ -112,7 +116,8 @@ class Plan(Generic[D, R]):
         padding: Padding | None = None,
     ) -> Released[R]:
         """Charge the budget, draw once, and release the result with its receipt."""
-        return running.run(self, self.ready(data), budget=budget, seed=seed, padding=padding)
+        plan, ready = self._drawing(data), self.ready(data)
+        return running.run(plan, ready, budget=budget, seed=seed, padding=padding)
 
 
 class Drawing(Mechanism, Protocol[DrawnFrom, R]):

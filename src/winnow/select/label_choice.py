@@ -24,7 +24,6 @@ from winnow.select.about import AboutScores
 from winnow.select.generated_logs import Log, generated_logs
 from winnow.select.label_methods import (
     OF_LABELS,
-    LabelsMethod,
     OptimalRule,
     TruncatedLaplace,
     WeightedGaussian,
@@ -33,8 +32,11 @@ from winnow.select.mechanisms.optimal_rule import chances
 from winnow.select.mechanisms.truncated_laplace import least_edge
 from winnow.select.mechanisms.weighted_gaussian import FIRST_ROUND, least_passing
 from winnow.select.methods import Sizes
+from winnow.select.top_k_methods import PrivateLabelsMethod
 
 Floats = NDArray[np.float64]
+_LEAST_RHO = 1e-90
+"""Noise for less is beyond what can be drawn, and is refused when it is sized."""
 ENOUGH = 1.0
 """Logs in which the best way is expected to find less than a label say nothing about ways."""
 
@@ -54,7 +56,9 @@ class WeightNoise:
     ) -> WeightNoise:
         """With a share of the privacy loss, and so much of delta for the threshold."""
         people = about.relation.people
-        rho = share * float(zcdp_rho(sizes.epsilon, exact("delta", sizes.delta) / 2))
+        rho = max(
+            _LEAST_RHO, share * float(zcdp_rho(sizes.epsilon, exact("delta", sizes.delta) / 2))
+        )
         variance = math.ceil(people * GRID**2 / (2 * rho))
         threshold = least_passing(variance, lost, most, spread=spread)
         return cls(math.sqrt(variance) / GRID, threshold / GRID, most, spread)
@@ -146,7 +150,7 @@ def best_rounds(about: AboutScores, sizes: Sizes, most: int) -> int:
     return 2 if losses["2"] < losses["1"] else 1
 
 
-def chosen_for_labels(about: AboutScores, sizes: Sizes) -> tuple[LabelsMethod, str]:
+def chosen_for_labels(about: AboutScores, sizes: Sizes) -> tuple[PrivateLabelsMethod, str]:
     """The method that is expected to find the most labels, and why."""
     if about.max_items == 1:
         return OptimalRule(), "people have one label each: no rule finds more"

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
+from winnow.core.checks import Real, exact
 from winnow.core.options import Option
 from winnow.errors import ParameterError
-from winnow.select.methods import PRIVATE_LABELS, PickMethod, Sizes
+from winnow.select.methods import PickMethod, Sizes
+from winnow.select.top_k_methods import (
+    OF_CLASSES_TOO,
+    OF_LISTS,
+    LimitedDomain,
+    PrivateLabelsMethod,
+    Stability,
+)
 
 if TYPE_CHECKING:
     from winnow.select.about import AboutScores
     from winnow.select.crossing.private_labels import UnknownDomain
-    from winnow.select.crossing.selection import Selection
 
 USUAL_LABELS = 100
 """So many labels of a person weigh something where nobody says how many. Of caps of 10, 30, 100,
@@ -21,23 +27,8 @@ USUAL_LABELS = 100
 of (.3, 1e-6) and (1, 1e-6), and at (3, 1e-6) and (1, 1e-9) at most .01 more than 300."""
 
 
-class LabelsMethod(PickMethod):
-    """A method for labels found in the data."""
-
-    picks_from: ClassVar[tuple[str, ...]] = (PRIVATE_LABELS,)
-    needs_delta: ClassVar[bool] = True
-
-    def mechanism(self, about: AboutScores, sizes: Sizes) -> Selection:
-        """Nothing picks from a public list here."""
-        raise ParameterError(f"{self.word()} is for labels found in the data")
-
-    @abstractmethod
-    def among_private(self, about: AboutScores, sizes: Sizes) -> UnknownDomain:
-        """The mechanism that draws among labels that are private themselves."""
-
-
 @dataclass(frozen=True, kw_only=True)
-class WeightedGaussian(LabelsMethod):
+class WeightedGaussian(PrivateLabelsMethod):
     """Gaussian noise on weights of people that are spread over their labels: for several each."""
 
     cap: Annotated[
@@ -59,16 +50,33 @@ class WeightedGaussian(LabelsMethod):
             most=2,
         ),
     ] = None
+    peel: Annotated[
+        Real | None,
+        Option(
+            "For a list of k: a share of the privacy loss that selects among the labels that were "
+            "found, by how many people have them. Chosen by expected labels where it is not said.",
+            "SHARE",
+            least=0,
+            below=1,
+        ),
+    ] = None
 
     def among_private(self, about: AboutScores, sizes: Sizes) -> UnknownDomain:
         """Discrete Gaussian noise on spread weights, and a threshold from its tail."""
+        from winnow.select.crossing.private_labels import EVERY
         from winnow.select.label_choice import best_rounds
+        from winnow.select.label_recall import best_peel
         from winnow.select.mechanisms import weighted_gaussian
 
-        most = self.most(about)
-        rounds = self.rounds
+        most, rounds = self.most(about), self.rounds
+        everything = sizes.k == EVERY
         if rounds is None:
-            rounds = best_rounds(about, sizes, most) if about.weighed else 1
+            rounds = best_rounds(about, sizes, most) if about.weighed and everything else 1
+        if everything and self.peel:
+            raise ParameterError("peel= is for the k most common labels; leave it out")
+        peel = exact("peel", self.peel or 0)
+        if self.peel is None and not everything:
+            peel = best_peel(about, sizes, most)
         return weighted_gaussian.WeightedGaussian(
             epsilon=sizes.epsilon,
             delta=sizes.delta,
@@ -77,6 +85,7 @@ class WeightedGaussian(LabelsMethod):
             with_counts=sizes.with_counts,
             spread=about.weighed,
             rounds=rounds,
+            peel=peel,
             accountant=sizes.accountant,
         )
 
@@ -100,7 +109,7 @@ class WeightedGaussian(LabelsMethod):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TruncatedLaplace(LabelsMethod):
+class TruncatedLaplace(PrivateLabelsMethod):
     """Laplace noise that stays below a threshold: for a bound on the items of a person."""
 
     def among_private(self, about: AboutScores, sizes: Sizes) -> UnknownDomain:
@@ -117,7 +126,7 @@ class TruncatedLaplace(LabelsMethod):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OptimalRule(LabelsMethod):
+class OptimalRule(PrivateLabelsMethod):
     """Every label with the largest chance that privacy allows: for people with one label each."""
 
     def among_private(self, about: AboutScores, sizes: Sizes) -> UnknownDomain:
@@ -132,5 +141,18 @@ class OptimalRule(LabelsMethod):
         )
 
 
-OF_LABELS: tuple[type[LabelsMethod], ...] = (WeightedGaussian, TruncatedLaplace, OptimalRule)
+OF_LABELS: tuple[type[PrivateLabelsMethod], ...] = (WeightedGaussian, TruncatedLaplace, OptimalRule)
 """For all labels that stand out, without a number of them."""
+OF_PRIVATE_LABELS: tuple[type[PrivateLabelsMethod], ...] = (
+    LimitedDomain,
+    Stability,
+    WeightedGaussian,
+    TruncatedLaplace,
+)
+"""For the k most common labels."""
+TOP_K_METHODS: tuple[type[PickMethod], ...] = (
+    *OF_LISTS,
+    *OF_PRIVATE_LABELS,
+    OptimalRule,
+    *OF_CLASSES_TOO,
+)

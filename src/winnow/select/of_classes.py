@@ -15,6 +15,7 @@ from winnow.errors import ParameterError
 from winnow.mechanisms import CLASSES, MechanismRow, row_named
 from winnow.privacy import ApproxDP, Event, Repeat, calibrate
 from winnow.select.about import AboutClasses
+from winnow.select.label_methods import TOP_K_METHODS
 from winnow.select.mechanisms.peeling import calibrated_rounds
 from winnow.select.mechanisms.ranked import RankedSelection, Repeated
 from winnow.select.mechanisms.ranked_lists import LARGEST_UNIVERSE
@@ -29,7 +30,6 @@ from winnow.select.methods import (
 )
 from winnow.select.top_k_methods import (
     GAMMA,
-    TOP_K_METHODS,
     Canonical,
     Joint,
     LimitedDomain,

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from winnow.core.checks import Real
 from winnow.core.options import AUTO, Checked, Methods, Option
-from winnow.select.label_methods import OF_LABELS
+from winnow.select.label_methods import OF_LABELS, OF_PRIVATE_LABELS
 from winnow.select.methods import OF_CLASSES, OF_SCORES, PickMethod
-from winnow.select.top_k_methods import OF_CLASSES_TOO, OF_LISTS, OF_PRIVATE_LABELS
+from winnow.select.top_k_methods import OF_CLASSES_TOO, OF_LISTS
 
 if TYPE_CHECKING:
     from winnow.core.plan import Plan
@@ -139,7 +139,8 @@ class AskedTopK(Checked):
         PickMethod | str,
         Methods(
             "auto goes by public numbers. laplace and gaussian need a bound on the items of a "
-            "person; limited-domain and stability are for private labels.",
+            "person; limited-domain, stability, weighted-gaussian and truncated-laplace are for "
+            "private labels.",
             (*OF_LISTS, *OF_PRIVATE_LABELS),
             also=OF_CLASSES_TOO,
         ),

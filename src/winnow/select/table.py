@@ -22,6 +22,7 @@ from winnow.privacy import zcdp_rho
 from winnow.select.about import AboutClasses, AboutScores
 from winnow.select.crossing.private_labels import UnknownDomain
 from winnow.select.crossing.selection import FromClasses, Selection
+from winnow.select.label_methods import OF_PRIVATE_LABELS
 from winnow.select.mechanisms.large_margin import LargeMargin as LargeMarginMechanism
 from winnow.select.mechanisms.lipschitz import LipschitzMechanism, NoisyTopWithLeads
 from winnow.select.methods import (
@@ -40,7 +41,6 @@ from winnow.select.methods import (
 )
 from winnow.select.top_k_methods import (
     OF_LISTS,
-    OF_PRIVATE_LABELS,
     Canonical,
     Gamma,
     Gaussian,
@@ -148,6 +148,7 @@ def counts_margin(mechanism: object, utility: Utility, confidence: float = 0.95)
     """The least m with Pr[|noise of a count| <= m] >= confidence; None: it releases no counts."""
     from winnow.select.mechanisms.gaussian_counts import GaussianCounts
     from winnow.select.mechanisms.noisy_counts import NoisyCounts, WithCounts
+    from winnow.select.mechanisms.truncated_laplace import TruncatedLaplace
     from winnow.select.mechanisms.unknown_domain import StabilityThreshold
 
     if not getattr(mechanism, "with_counts", True):
@@ -155,7 +156,7 @@ def counts_margin(mechanism: object, utility: Utility, confidence: float = 0.95)
     if isinstance(mechanism, GaussianCounts):
         # the discrete law is no wider than the normal one, up to the rounding of m
         return math.ceil(NormalDist().inv_cdf((1 + confidence) / 2) * mechanism.deviation(utility))
-    if not isinstance(mechanism, NoisyCounts | WithCounts | StabilityThreshold):
+    if not isinstance(mechanism, NoisyCounts | WithCounts | StabilityThreshold | TruncatedLaplace):
         return None
     return laplace_margin(mechanism.scale(utility), confidence)
 
@@ -306,8 +307,11 @@ def _best(about: AboutScores, sizes: Sizes, ordered: bool | None) -> tuple[TopKM
 def _private(about: AboutScores, sizes: Sizes) -> tuple[TopKMethod, str]:
     """The choice where labels are private, by predicted errors on a public library."""
     from winnow.select.choice import least
+    from winnow.select.label_recall import chosen_among_private
 
     most = about.max_items
+    if about.weighed and not sizes.with_counts and exact("delta", sizes.delta) > 0:
+        return chosen_among_private(about, sizes)
     if sizes.with_counts:
         if most is None:
             raise ParameterError(

@@ -297,10 +297,8 @@ OF_LISTS: tuple[type[TopKMethod], ...] = (
     OneshotApproximate,
 )
 """For a public list of items."""
-OF_PRIVATE_LABELS: tuple[type[PrivateLabelsMethod], ...] = (LimitedDomain, Stability)
 OF_CLASSES_TOO: tuple[type[PickMethod], ...] = (CanonicalAdaptive, *SELECT_METHODS)
 """For classes; the methods of ``select`` take one candidate after another."""
-TOP_K_METHODS: tuple[type[PickMethod], ...] = (*OF_LISTS, *OF_PRIVATE_LABELS, *OF_CLASSES_TOO)
 
 
 def options_of(method: Method) -> dict[str, Any]:

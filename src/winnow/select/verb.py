@@ -75,8 +75,9 @@ def top_k(counts: Any, asked: TopK) -> Released[list[Any]]:
     (a set), ``wn.Oneshot(noise=)`` (a set), ``wn.PeelPermuteAndFlip()``, ``wn.PeelGumbel()`` (needs
     delta), ``wn.Gamma()``, ``wn.Laplace()`` (noise on every count, needs a bound on the items of a
     person), ``wn.Gaussian()`` (needs delta, too), ``wn.OneshotApproximate()`` (small epsilon, needs
-    delta); where the labels were found in the data and are private, ``wn.LimitedDomain(reach=)`` or
-    ``wn.Stability()``, which need delta and may release fewer than k. A word ("joint") means its
+    delta); where the labels were found in the data and are private, ``wn.LimitedDomain(reach=)``,
+    ``wn.Stability()``, ``wn.WeightedGaussian(cap=, peel=)`` or ``wn.TruncatedLaplace()``, which
+    need delta and may release fewer than k. A word ("joint") means its
     defaults. "auto" chooses by epsilon, k, delta, ``ordered`` and the items per person, and the
     receipt says why. One of your own derives from ``winnow.select.top_k_methods.TopKMethod``.
 

@@ -31,9 +31,10 @@ from winnow.mechanisms import CLASSES, ITEMSETS, words
 from winnow.read.baskets import LAYOUTS
 from winnow.release.methods import METHODS as METHODS_OF_RELEASE
 from winnow.release.rounds.mwem import UPDATES
+from winnow.select.label_methods import OF_PRIVATE_LABELS
 from winnow.select.methods import OF_SCORES
 from winnow.select.request import FindLabels
-from winnow.select.top_k_methods import OF_LISTS, OF_PRIVATE_LABELS
+from winnow.select.top_k_methods import OF_LISTS
 from winnow.session import Session
 
 

@@ -16,11 +16,11 @@ from winnow.errors import BudgetExceeded
 from winnow.select.audit.kept import ListedCounts
 from winnow.select.audit.listed_people import counts_of
 from winnow.select.label_methods import (
-    LabelsMethod,
     OptimalRule,
     TruncatedLaplace,
     WeightedGaussian,
 )
+from winnow.select.top_k_methods import PrivateLabelsMethod
 from winnow.select.verb import labels
 from winnow.session import Session
 
@@ -34,7 +34,7 @@ _FAMILIES = {None: HOLDERS, 1: HOLDERS_OF_ONE, 2: HOLDERS_OF_TWO}
 
 def label_replays() -> Iterator[Replay]:
     """One entry for each method, and for each place where its counts may lie."""
-    spread: tuple[LabelsMethod | str, ...] = (
+    spread: tuple[PrivateLabelsMethod | str, ...] = (
         "auto",
         WeightedGaussian(rounds=1),
         WeightedGaussian(rounds=2, cap=2),
@@ -43,7 +43,7 @@ def label_replays() -> Iterator[Replay]:
         for relation in Relation:
             yield _labels(method, None, relation, weighed=True)
     yield _session()
-    bounded: tuple[LabelsMethod | str, ...] = (
+    bounded: tuple[PrivateLabelsMethod | str, ...] = (
         "auto",
         WeightedGaussian(),
         TruncatedLaplace(),
@@ -75,7 +75,7 @@ def _session() -> Replay:
 
 
 def _labels(
-    method: LabelsMethod | str,
+    method: PrivateLabelsMethod | str,
     most: int | None,
     relation: Relation,
     *,

@@ -28,6 +28,7 @@ from winnow.read.counts import SealedCounts, seal_counts
 from winnow.read.score_source import scores
 from winnow.read.scores import SealedScores, seal_scores
 from winnow.select.audit.kept import ListedCounts
+from winnow.select.label_methods import OF_PRIVATE_LABELS, TruncatedLaplace, WeightedGaussian
 from winnow.select.methods import (
     OF_SCORES,
     LargeMargin,
@@ -37,7 +38,6 @@ from winnow.select.methods import (
 )
 from winnow.select.top_k_methods import (
     OF_LISTS,
-    OF_PRIVATE_LABELS,
     Canonical,
     LimitedDomain,
     NoisyCountsMethod,
@@ -185,9 +185,10 @@ def _top_k() -> Iterator[Replay]:
     of_labels: list[TopKMethod | str] = ["auto", *(each() for each in OF_PRIVATE_LABELS)]
     for method in of_labels:
         options = {"method": method, "epsilon": 2.0, "delta": 0.2, "k": 2}
-        for bound in (2,) if isinstance(method, Stability) else (None, 2):
+        bounded = isinstance(method, Stability | WeightedGaussian | TruncatedLaplace)
+        for bound in (2,) if bounded else (None, 2):
             yield _hidden(options, bound)
-        if not isinstance(method, LimitedDomain):  # which releases no counts
+        if not isinstance(method, LimitedDomain | WeightedGaussian):  # which release no counts
             yield _hidden(options | {"with_counts": True}, 2)
         yield _hidden(options, 2, Relation.SUBSTITUTION, FULL_ONLY)
         yield _hidden(options, 2, kept=True, groups=FULL_ONLY)

@@ -7,9 +7,10 @@ cells above the threshold, so that the law of all labels together is a product.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from itertools import combinations, pairwise, product
+from itertools import combinations, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +32,15 @@ from winnow.select.audit.listed_people import (
     Owned,
     counts_of,
 )
+from winnow.select.audit.optimal_rule import (
+    BrokenGrowth,
+    enumerate_rule,
+    fidelity_of_rule,
+    rule,
+    stick,
+)
 from winnow.select.crossing.private_labels import EVERY
-from winnow.select.mechanisms.optimal_rule import OptimalRule, chances
+from winnow.select.mechanisms.optimal_rule import OptimalRule
 from winnow.select.mechanisms.truncated_laplace import TruncatedLaplace
 from winnow.select.mechanisms.weighted_gaussian import WeightedGaussian, least_passing
 
@@ -50,6 +58,8 @@ _DRAWN = 600
 
 def law(mechanism: WeightedGaussian, people: ListedPeople, relation: Relation) -> Floats:
     """The chance of every output: in one round cells of each label, in two sets of labels."""
+    if mechanism.peel:
+        return law_of_one(mechanism, people, relation)
     if mechanism.rounds == 1:
         return _product(_cells(mechanism, people, relation, 0, _CELLS))
     found = np.zeros((8, 8))
@@ -59,6 +69,23 @@ def law(mechanism: WeightedGaussian, people: ListedPeople, relation: Relation) -
         gone = [label for label, passed in zip(_LABELS, released, strict=True) if passed]
         found[place] = chance * _product(_cells(mechanism, people, relation, 1, 1, gone))
     return found.ravel()
+
+
+def law_of_one(mechanism: WeightedGaussian, people: ListedPeople, relation: Relation) -> Floats:
+    """The chance of each label, and of none, to be the one that is peeled."""
+    cells, found = _cells(mechanism, people, relation, 0, 1), np.zeros(4)
+    held = Counter(label for owned in people.people for label in owned)
+    width = float(Utility.declare(1, monotone=True, relation=relation).width)
+    factor = mechanism.epsilon_of_round(relation) / width
+    for released in product((0, 1), repeat=3):
+        chance = math.prod(float(cells[i, passed]) for i, passed in enumerate(released))
+        if not any(released):
+            found[3] += chance
+            continue
+        logits = np.array([held[label] * factor for label in _LABELS])
+        weights = np.where(np.array(released) == 1, np.exp(logits - logits.max()), 0.0)
+        found[:3] += chance * weights / weights.sum()
+    return found
 
 
 def _cells(
@@ -88,16 +115,11 @@ def _product(cells: Floats) -> Floats:
     return np.asarray(np.einsum("i,j,k->ijk", *cells).ravel(), np.float64)
 
 
-def stick(p: Floats, q: Floats, epsilon: float) -> float:
-    """The hockey-stick divergence of two laws, the larger of both directions."""
-    there, back = p - math.exp(epsilon) * q, q - math.exp(epsilon) * p
-    return float(max(np.maximum(there, 0).sum(), np.maximum(back, 0).sum()))
-
-
-def pairs(relation: Relation) -> Iterator[tuple[Group, Group]]:
-    """Groups of up to two others, and one person more, or another one."""
+def pairs(relation: Relation, crowd: int = 1) -> Iterator[tuple[Group, Group]]:
+    """Groups of up to two others (each ``crowd`` times), and one person more, or another one."""
     others = [(), *((one,) for one in SETS), *combinations(SETS, 2)]
-    for group in others:
+    for few in others:
+        group: Group = few * crowd
         for new in SETS:
             if relation is Relation.ADD_REMOVE:
                 yield group, (*group, new)
@@ -108,7 +130,10 @@ def pairs(relation: Relation) -> Iterator[tuple[Group, Group]]:
 
 
 def enumerate_weighted(
-    mechanism: WeightedGaussian, relation: Relation, kind: type[ListedPeople] = ListedPeople
+    mechanism: WeightedGaussian,
+    relation: Relation,
+    kind: type[ListedPeople] = ListedPeople,
+    crowd: int = 1,
 ) -> AuditResult:
     """One result: the largest hockey-stick divergence of neighbours at epsilon."""
     worst, number, known = 0.0, 0, dict[Group, Floats]()
@@ -119,7 +144,7 @@ def enumerate_weighted(
             known[group] = law(mechanism, kind(group), relation)
         return known[group]
 
-    for one, other in pairs(relation):
+    for one, other in pairs(relation, crowd):
         worst, number = max(worst, stick(of(one), of(other), epsilon)), number + 1
     return AuditResult(
         "enumeration",
@@ -130,7 +155,7 @@ def enumerate_weighted(
         delta,
         worst,
         worst <= delta * (1 + _TOLERANCE),
-        f"over {number} pairs of groups of up to three people",
+        f"over {number} pairs of groups of people",
     )
 
 
@@ -159,40 +184,14 @@ def enumerate_threshold(mechanism: WeightedGaussian, relation: Relation) -> Audi
     )
 
 
-def enumerate_rule(rule: OptimalRule, relation: Relation) -> AuditResult:
-    """Any number of people and one more; under substitution one less of another label, too."""
-    found, bits = rule.rule(relation)
-    p = np.array([Fraction(chance, 1 << bits) for chance in found], np.float64)
-    steps = [np.array([[1 - a, a], [1 - b, b]]) for a, b in pairwise(p.tolist())]
-    epsilon, delta, worst = float(rule.epsilon), float(rule.delta), 0.0
-    for step in steps:
-        if relation is Relation.ADD_REMOVE:
-            worst = max(worst, stick(step[0], step[1], epsilon))
-            continue
-        for other in steps:
-            laws = [np.outer(step[i], other[1 - i]).ravel() for i in (0, 1)]
-            worst = max(worst, stick(laws[0], laws[1], epsilon))
-    return AuditResult(
-        "enumeration",
-        f"The optimal rule: at epsilon={epsilon:g} neighbours differ by no more than delta.",
-        rule.name,
-        str(relation),
-        rule.promise(relation).citation,
-        delta,
-        worst,
-        worst <= delta * (1 + 1e-6),  # sums of floats near 1 are off by 1e-16
-        f"over {len(steps)} numbers of people",
-    )
-
-
 def weighted(rounds: int = 1) -> WeightedGaussian:
     """What is enumerated: so large a delta that three labels are often released."""
     return WeightedGaussian(1.5, 0.2, EVERY, 3, spread=True, rounds=rounds)
 
 
-def rule() -> OptimalRule:
-    """A rule of few steps."""
-    return OptimalRule(1.0, 1e-3, EVERY)
+def peeled() -> WeightedGaussian:
+    """One label, by weights and then by how many people have it."""
+    return WeightedGaussian(1.5, 0.2, 1, 3, spread=True, peel=Fraction(1, 2))
 
 
 def labels_enumerated(*, quick: bool = False) -> Iterator[AuditResult]:
@@ -200,6 +199,8 @@ def labels_enumerated(*, quick: bool = False) -> Iterator[AuditResult]:
     for relation in Relation:
         for rounds in (1, 2):
             yield enumerate_weighted(weighted(rounds), relation)
+        for crowd in (1, 6):
+            yield enumerate_weighted(peeled(), relation, crowd=crowd)
         yield enumerate_sensitivity(weighted(), relation)
         for most in (1, 3, 100):
             for spread in (True, False):
@@ -247,6 +248,9 @@ def _of_sets(mechanism: WeightedGaussian) -> Floats:
     """The chance of each set, whichever round finds what."""
     people, relation = ListedPeople(_DRAWN_FROM), Relation.ADD_REMOVE
     found = np.zeros(8)
+    if mechanism.peel:
+        found[[1, 2, 4, 0]] = law_of_one(mechanism, people, relation)
+        return found
     if mechanism.rounds == 2:
         by_rounds = law(mechanism, people, relation).reshape(8, 8)
         for first, second in product(range(8), repeat=2):
@@ -263,32 +267,11 @@ def _reversed(place: int) -> int:
     return sum(1 << i for i in range(3) if place >> (2 - i) & 1)
 
 
-def fidelity_of_rule(seed: int, factor: float = 1.0) -> AuditResult:
-    """How often labels of some people are released, against the rule; of ``factor`` epsilon."""
-    rule, relation = OptimalRule(1.0, 0.01, EVERY), Relation.ADD_REMOVE
-    stated = OptimalRule(factor, 0.01, EVERY)
-    utility, root = Utility.declare(1, monotone=True), Tape.seeded(seed)
-    found, bits = stated.rule(relation)
-    p_values = []
-    for people in (1, 2, 3, 5, 8):
-        chance = found[min(people, len(found) - 1)] / (1 << bits)
-        counts = np.full(20_000, people, np.int64)
-        released = len(rule._draw(counts, utility, root.child(f"{people}"))[0])
-        observed = np.array([len(counts) - released, released, 0])
-        p_values.append(chi_square_p_value(observed, np.array([1 - chance, chance])))
-    return fidelity_result(
-        "The optimal rule: labels are released with their exact chances.",
-        rule.name,
-        rule.promise(relation).citation,
-        min(1.0, 5 * min(p_values)),
-        "20,000 labels of each of 5 numbers of people",
-    )
-
-
 def labels_faithful(*, seed: int) -> Iterator[AuditResult]:
     """What is drawn has the law that was enumerated."""
     for rounds in (1, 2):
         yield fidelity_of_weighted(weighted(rounds), seed)
+    yield fidelity_of_weighted(peeled(), seed)
     yield fidelity_of_rule(seed)
 
 
@@ -325,12 +308,12 @@ class BrokenQuietWeights(WeightedGaussian):
         return super().variance(relation, number) // 2
 
 
-class BrokenGrowth(OptimalRule):
-    """BROKEN: chances grow by the square of what is allowed."""
+class BrokenUnpaidPeeling(WeightedGaussian):
+    """BROKEN: a round of peeling spends far more than its share."""
 
-    def rule(self, relation: Relation) -> tuple[tuple[int, ...], int]:
-        """For twice epsilon."""
-        return chances(2 * Fraction(self.epsilon), Fraction(self.delta))
+    def epsilon_of_round(self, relation: Relation) -> Fraction:
+        """Twelve times as much."""
+        return 12 * super().epsilon_of_round(relation)
 
 
 def labels_twins() -> Iterator[AuditResult]:
@@ -338,6 +321,10 @@ def labels_twins() -> Iterator[AuditResult]:
     added, made = Relation.ADD_REMOVE, weighted()
     whole = enumerate_weighted(made, added, BrokenWholeWeight)
     yield as_twin("everybody adds a whole weight to each label", "Enumeration", whole)
+    dear = BrokenUnpaidPeeling(1.5, 0.2, 1, 3, spread=True, peel=Fraction(1, 2))
+    yield as_twin(
+        "peeling is not paid for", "Enumeration", enumerate_weighted(dear, added, crowd=6)
+    )
     low = BrokenOneLabel(1.0, 1e-6, EVERY, 100, spread=True)
     yield as_twin("the threshold is for one label", "Enumeration", enumerate_threshold(low, added))
     replaced = BrokenAdded(1.0, 1e-6, EVERY, 3, spread=True)

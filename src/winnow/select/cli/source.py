@@ -19,11 +19,14 @@ from winnow.read.people import PersonBound
 from winnow.read.records import csv_records, lines_of, text_of
 from winnow.read.scores import seal_scores
 from winnow.select.about import AboutScores
+from winnow.select.label_methods import OF_PRIVATE_LABELS
+from winnow.select.mechanisms.truncated_laplace import TruncatedLaplace
 from winnow.select.mechanisms.unknown_domain import LimitedDomain, StabilityThreshold
+from winnow.select.mechanisms.weighted_gaussian import WeightedGaussian
 from winnow.select.methods import PickMethod
 from winnow.select.plan.top_k.verb import TopKPlan
 from winnow.select.request import TopK
-from winnow.select.top_k_methods import OF_LISTS, OF_PRIVATE_LABELS
+from winnow.select.top_k_methods import OF_LISTS
 
 
 def about_log(
@@ -98,7 +101,7 @@ def threshold_text(plan: TopKPlan) -> str | None:
     """Which labels were suppressed, where labels are private: public numbers."""
     utility = plan.about.utility
     match plan.release.mechanism:
-        case StabilityThreshold() as chosen:
+        case StabilityThreshold() | TruncatedLaplace() as chosen:
             passed = chosen.threshold(utility)
             return f"Labels with a noisy count below {passed:,} were suppressed."
         case LimitedDomain() as chosen:
@@ -106,6 +109,12 @@ def threshold_text(plan: TopKPlan) -> str | None:
             return (
                 "Labels below a noisy threshold were suppressed (the count at rank "
                 f"{rank:,} plus {lead:,})."
+            )
+        case WeightedGaussian() as chosen:
+            needed = chosen.people_needed(1, plan.about.relation)
+            return (
+                f"of {needed:,.0f} people with one label each it is found as often as not; of "
+                "people with several it takes more"
             )
         case _:
             return None

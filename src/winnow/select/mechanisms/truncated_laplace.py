@@ -26,17 +26,23 @@ from winnow.select.crossing.private_labels import EVERY, UnknownDomain
 from winnow.select.mechanisms.blocks import largest_in_blocks
 
 Integers = NDArray[np.int64]
+_OUTSIDE = "epsilon is too small or too large for noisy counts of 64 bits"
 
 
 def mass_at(edge: int, scale: float) -> float:
-    """Pr[Z = edge | |Z| <= edge] of discrete Laplace noise, to 45 bits."""
-    q = math.exp(-1 / scale)
-    return q**edge * -math.expm1(-1 / scale) / (1 + q - 2 * q ** (edge + 1))
+    """Pr[Z = edge | |Z| <= edge] of discrete Laplace noise, to 45 bits.
+
+    q^K (1 - q)/(1 + q - 2 q^(K + 1)) with q = e^(-1/scale), in sums of positive terms.
+    """
+    q, step = math.exp(-1 / scale), -math.expm1(-1 / scale)
+    return math.exp(-edge / scale) * step / (step - 2 * q * math.expm1(-edge / scale))
 
 
 @lru_cache(maxsize=256)
 def least_edge(scale: float, allowed: float) -> int:
     """The least K with Pr[Z = K | |Z| <= K] <= allowed."""
+    if not SMALLEST_SCALE < scale < 2**50:
+        raise ParameterError(_OUTSIDE)
     low, high = 0, 1
     while mass_at(high, scale) * (1 + 2.0**-40) > allowed:
         low, high = high, 2 * high
@@ -123,7 +129,7 @@ class TruncatedLaplace(UnknownDomain):
                 "truncated-laplace is for counts of people, which one person moves by 1"
             )
         if not SMALLEST_SCALE < self.scale(utility) < 2**50:
-            raise ParameterError("epsilon is too small or too large for noisy counts of 64 bits")
+            raise ParameterError(_OUTSIDE)
 
     def _noise(self, tape: Tape, size: int, utility: Utility) -> Integers:
         """Z given that |Z| <= K, by drawing anew what is larger."""

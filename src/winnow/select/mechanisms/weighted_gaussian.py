@@ -281,11 +281,15 @@ class WeightedGaussian(ByWeights):
         )
         return Drawn(drawn.places)
 
+    def epsilon_of_round(self, relation: Relation) -> Fraction:
+        """The bounded range of a round of peeling."""
+        return _per_round(self._ratio(relation), self._peeled)
+
     def peeled(self, people: Integers, utility: Utility, tape: Tape) -> list[int]:
         """By Gumbel noise, k rounds of the exponential mechanism at once."""
         if not len(people):
             return []
-        scale = _per_round(self._ratio(utility.relation), self._peeled) / utility.width
+        scale = self.epsilon_of_round(utility.relation) / utility.width
         return noisy_top(people, tape, Law.GUMBEL, scale, min(self.k, len(people)))
 
     def _draw(

@@ -18,12 +18,13 @@ from winnow.read.counts import SealedCounts
 from winnow.select.about import AboutScores, about
 from winnow.select.crossing.private_labels import EVERY, UnknownDomain
 from winnow.select.label_choice import chosen_for_labels, losses_of_methods
-from winnow.select.label_methods import OF_LABELS, LabelsMethod
+from winnow.select.label_methods import OF_LABELS
 from winnow.select.mechanisms.optimal_rule import OptimalRule
 from winnow.select.mechanisms.truncated_laplace import TruncatedLaplace
 from winnow.select.mechanisms.weighted_gaussian import WeightedGaussian
 from winnow.select.methods import PRIVATE_LABELS, Sizes, check_kind
 from winnow.select.request import FindLabels
+from winnow.select.top_k_methods import PrivateLabelsMethod
 
 HELD = (1, 10, 100)
 """A plan says how many people a label needs where each of them has so many labels."""
@@ -53,7 +54,7 @@ class LabelsPlan(Plan[SealedCounts, list[Any]], InNotebook):
     about: AboutScores = field(repr=False)
     """What is public of the log."""
     asked: FindLabels = field(repr=False)
-    method: LabelsMethod
+    method: PrivateLabelsMethod
     """What draws, with its options: what was asked for, or what Winnow chose."""
     sizes: Sizes = field(repr=False)
 
@@ -94,7 +95,7 @@ class LabelsPlan(Plan[SealedCounts, list[Any]], InNotebook):
                 continue  # it is not for these counts
         return tuple(rows)
 
-    def _row(self, method: LabelsMethod, mechanism: UnknownDomain) -> LabelsRow:
+    def _row(self, method: PrivateLabelsMethod, mechanism: UnknownDomain) -> LabelsRow:
         needed = tuple(_people_needed(mechanism, held, self.about) for held in HELD)
         loss = losses_of_methods(self.about, self.sizes).get(method.word())
         return LabelsRow(method.word(), mechanism.name, needed, loss)
@@ -161,7 +162,7 @@ def planned(asked: FindLabels, given: Any) -> LabelsPlan:
             "the list of these labels is public, so that there is nothing to find; give "
             "wn.counts(log, item=, person=), or wn.seal_counts(counts, labels='private')"
         )
-    if method != AUTO and not isinstance(method, LabelsMethod):
+    if method != AUTO and not isinstance(method, OF_LABELS):
         words = ", ".join(each.word() for each in OF_LABELS)
         raise ParameterError(f"method={shown(method)} finds no labels; choose one of: {words}")
     accountant = rounds_accountant(asked.budget)
@@ -170,7 +171,7 @@ def planned(asked: FindLabels, given: Any) -> LabelsPlan:
 
 @kept(AboutScores, *OF_LABELS)
 def _planned(
-    method: LabelsMethod | str,
+    method: PrivateLabelsMethod | str,
     options: str,
     public: AboutScores,
     epsilon: Real,

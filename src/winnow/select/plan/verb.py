@@ -8,15 +8,11 @@ from typing import Any
 
 from winnow.core.checks import Real, exact, kept
 from winnow.core.key import Key
-from winnow.core.notebook import Card, InNotebook, pairs_card
+from winnow.core.notebook import Card, pairs_card
 from winnow.core.options import takes
-from winnow.core.padding import Padding
 from winnow.core.plan import Plan, plan_of
-from winnow.core.released import Released
 from winnow.errors import ParameterError
-from winnow.foreign import guarded, shown
-from winnow.privacy import Budget
-from winnow.read.counts import SealedCounts
+from winnow.foreign import shown
 from winnow.read.score_source import ScoreSource
 from winnow.read.scores import SealedScores
 from winnow.select.about import About, AboutClasses, AboutScores, about
@@ -37,6 +33,7 @@ from winnow.select.methods import (
 from winnow.select.methods import LargeMargin as LargeMarginMethod
 from winnow.select.open_selection import selected_of
 from winnow.select.plan.expected import SelectExpected, SelectTarget, expected_of, target_of
+from winnow.select.plan.pick import PickPlan
 from winnow.select.plan.setting import Setting
 from winnow.select.request import Above, AskedSelect, PlannedSelect, Select
 from winnow.select.table import check_promised, one_of_classes, selection_of
@@ -52,39 +49,16 @@ PURE: dict[str, PickMethod] = {
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SelectPlan(Plan[Any, Any], InNotebook):
+class SelectPlan(PickPlan):
     """What ``winnow.select`` charges, draws and promises, before scores are looked at."""
 
-    about: About = field(repr=False)
-    """What is public of the scores."""
     asked: Select = field(repr=False)
     confidence: float = 0.95
     target: SelectTarget | None = None
 
-    @guarded
-    def run(
-        self,
-        data: Any,
-        *,
-        budget: Budget | None = None,
-        seed: Any = None,
-        padding: Padding | None = None,
-    ) -> Released[Any]:
-        """Charge the budget, select, and release the candidate, or the k candidates."""
-        return _run(self, data, budget, seed, padding)
-
-    def ready(self, data: Any) -> Any:
-        """The data as the draw takes them, sealed; those of another plan are refused."""
-        sealed = self.about.read(data)
-        self.about.check(sealed)
-        if isinstance(sealed, SealedCounts) and sealed.domain_known:
-            return sealed.to_scores()
-        return sealed
-
-    @property
-    def epsilon(self) -> float:
-        """The privacy loss in total."""
-        return float(self.asked.epsilon)
+    def _drawing(self, data: Any) -> Plan[Any, Any]:
+        """Of scores that stay in their source, contenders come from its parts."""
+        return _of_source(self) if isinstance(data, ScoreSource) else self
 
     @cached_property
     def expected(self) -> SelectExpected | None:
@@ -149,14 +123,6 @@ class SelectPlan(Plan[Any, Any], InNotebook):
         bounds = [(word, row.bound) for word, row in self.compared.items()]
         others = ", ".join(f"{word} {bound:.4g}" for word, bound in bounds if bound is not None)
         return f"{self.expected}\n{'bounds of all':<16}{others}"
-
-
-@guarded
-def _run(
-    plan: SelectPlan, data: Any, budget: Budget | None, seed: Any, padding: Padding | None
-) -> Released[Any]:
-    whole: Plan[Any, Any] = _of_source(plan) if isinstance(data, ScoreSource) else plan
-    return Plan.run(whole, data, budget=budget, seed=seed, padding=padding)
 
 
 def _of_source(plan: SelectPlan) -> SelectPlan:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from winnow.core.checks import Real, kept
-from winnow.core.notebook import Card, InNotebook, lines_card, ruled
+from winnow.core.notebook import Card, lines_card, ruled
 from winnow.core.options import AUTO, takes
 from winnow.core.padding import Padding
 from winnow.core.plan import Plan, plan_of
@@ -21,25 +21,25 @@ from winnow.privacy.sizing import rounds_accountant
 from winnow.read.counts import SealedCounts
 from winnow.select.about import About, AboutClasses, AboutScores, about
 from winnow.select.beside import charged_with, cut_of, run_beside
+from winnow.select.crossing.private_labels import UnknownDomain
 from winnow.select.crossing.selection import FromClasses
+from winnow.select.label_methods import TOP_K_METHODS
 from winnow.select.mechanisms.cut_away import MeasureCut
 from winnow.select.methods import PickMethod, Sizes
 from winnow.select.of_classes import chosen_for_classes
+from winnow.select.plan.pick import PickPlan
 from winnow.select.plan.top_k.simulation import TopKSimulation, Wishes, best_gamma, simulated
 from winnow.select.plan.top_k.stated import MISS, TopKStated, stated
 from winnow.select.request import PlannedTopK, TopK
 from winnow.select.table import choose, noises, unit_of
-from winnow.select.top_k_methods import TOP_K_METHODS
 
 _STEPS = 30
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TopKPlan(Plan[Any, list[Any]], InNotebook):
+class TopKPlan(PickPlan):
     """What ``winnow.top_k`` charges, draws and promises, before counts are looked at."""
 
-    about: About = field(repr=False)
-    """What is public of the counts."""
     asked: TopK = field(repr=False)
     method: PickMethod
     """What draws, with its options: what was asked for, or what Winnow chose."""
@@ -62,17 +62,12 @@ class TopKPlan(Plan[Any, list[Any]], InNotebook):
         return _run(self, data, budget, seed, padding)
 
     def ready(self, data: Any) -> Any:
-        """The data as the draw takes them, sealed; those of another plan are refused."""
-        sealed = self.about.read(data)
-        self.about.check(sealed)
-        if isinstance(sealed, SealedCounts) and sealed.domain_known:
-            return sealed.to_scores()
+        """The data with what the draw needs of their source; those of another plan are refused."""
+        sealed, mechanism = super().ready(data), self.release.mechanism
+        if isinstance(sealed, SealedCounts) and isinstance(mechanism, UnknownDomain):
+            mechanism.check(sealed)
+            return mechanism.ready(sealed)
         return sealed
-
-    @property
-    def epsilon(self) -> float:
-        """The privacy loss in total."""
-        return float(self.asked.epsilon)
 
     @cached_property
     def expected(self) -> TopKStated:
