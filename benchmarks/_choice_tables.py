@@ -281,7 +281,7 @@ def learned_of(
         for weights, named in ((None, ""), ("balanced", ", balanced")):
             with suppress(wn.InputError):
                 found[word + named] = seen(word, weights)
-    default = seen("auto", None)
+    default = seen("auto", "auto")
     shares = np.bincount(train.frame[train.label]) / len(train.frame)
     said = {**asked, "rows": len(train.frame), "rarest": float(shares.min())}
     # two hundredths of balanced accuracy are counted as equal
