@@ -15,6 +15,7 @@ from winnow.itemsets.audit.model import broken_on_baskets
 from winnow.learn.audit import additive as learning
 from winnow.learn.audit import balanced, boosted
 from winnow.lp import audit as programs
+from winnow.numbers import audit as halving
 from winnow.release.graphical.audit import claims as marginals
 from winnow.release.matrices import audit as linear
 from winnow.release.matrices.mechanism import MeasureLinear
@@ -60,6 +61,7 @@ OTHERS = {
     "additive": (learning.model(), learning.additive_enumerated, learning.additive_twins),
     "balanced": (balanced.made(), balanced.balanced_enumerated, balanced.balanced_twins),
     "boosted": (boosted.made(), boosted.boosted_enumerated, boosted.boosted_twins),
+    "quantiles": (halving.made((5,)), halving.quantiles_enumerated, halving.quantiles_twins),
     "scalar": (programs.SCALAR, programs.lp_enumerated, programs.lp_twins),
     "constraint": (programs.OWNED, programs.lp_enumerated, programs.lp_twins),
 }

@@ -45,6 +45,8 @@ from winnow.lp.kernels.scalar_program import ConstraintRows
 from winnow.lp.mechanisms.constraint import ConstraintPrivateLp
 from winnow.lp.mechanisms.scalar import ScalarPrivateLp
 from winnow.mechanisms import CLASSES, ITEMSETS, TABLE, MechanismRow, row_named
+from winnow.numbers.mechanism import HalvingQuantiles
+from winnow.numbers.tree import QuantileTree
 from winnow.read.people import PersonBound
 from winnow.release.matrices.mechanism import MeasureLinear
 from winnow.release.matrices.strategies import MatrixStrategy, QueriesStrategy, ToeplitzStrategy
@@ -476,6 +478,19 @@ def _rules() -> Iterator[Subject]:
         yield Subject(f"boosted rules, {selection}", vote, data, _released, refusals)
 
 
+def _quantiles() -> Iterator[Subject]:
+    def drawn(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
+        plan = replace(
+            plan_of(mechanism, data.relation),
+            draw=lambda private, key: mechanism.drawn(private, 1, (), key).codes.tolist(),
+            check=mechanism.check,
+        )
+        return redeem(plan, data, grant, tape)
+
+    made = HalvingQuantiles(1, Fraction(1, 2), QuantileTree((1, 2), 3), 3, 1)
+    yield Subject("quantiles, halving", made, table, drawn, (), looks=True)
+
+
 SUBJECTS: tuple[Subject, ...] = (
     *_additive(),
     *_rules(),
@@ -492,6 +507,7 @@ SUBJECTS: tuple[Subject, ...] = (
     *_linear(),
     *_sessions(),
     *_programs(),
+    *_quantiles(),
 )
 
 # --- verbs: what they refuse costs nothing ---
