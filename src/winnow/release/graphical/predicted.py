@@ -39,7 +39,8 @@ UNSEEN, DEPENDENT = 0.2, 1.5
 of the rows, and by how much the mean error of a model is above its rule of thumb. Chosen on 61
 generated settings (``benchmarks/choice.py``, pairs and triples, 300 to 200,000 rows): columns alone
 had .03 to .9, in the median .2, rounds .01 to .9; the mean error was .3 to 2.4 of the rule. With
-these .93 of the choices were within 1.15 of the best, and .89 where no model was taken."""
+near variants of these some .90 of the choices were within 1.15 of the best, and .89 where no model
+was taken."""
 
 
 def predict_graphical(method: Graphical, terms: ReleaseTerms) -> Prediction | str:
