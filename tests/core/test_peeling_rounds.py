@@ -108,6 +108,7 @@ def test_the_law_is_that_of_rounds_of_permute_and_flip(scores: list[int], way: s
     assert p_value(scores, 3, 1500, way) >= FALSE_ALARM
 
 
+@pytest.mark.extras
 def test_the_law_does_not_change_where_clocks_are_drawn_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -66,6 +66,7 @@ def test_much_budget_comes_within_alpha_of_every_row() -> None:
     assert (NEEDED - SHIFTS @ value.x).max() <= 300
 
 
+@pytest.mark.extras
 def test_a_search_finds_the_optimum_within_what_it_accepts() -> None:
     best = wn.plan.lp_optimum(SHIFTS, NEEDED, np.ones(4), senses=">=", maximise=False)
     value = _shifts(opt=(5000, 10000), epsilon=200, sensitivity=0.1, alpha=300).value

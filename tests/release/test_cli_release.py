@@ -211,6 +211,7 @@ def test_a_seeded_release_is_repeatable_and_says_that_it_is_not_private(folder: 
     assert "not private" in shown[0]
 
 
+@pytest.mark.extras
 def test_a_seeded_report_says_that_it_is_not_private(pages: tuple[Any, ...]) -> None:
     assert "It is not private." in pages[0] and "(seeded: not private)" in pages[3]
 

@@ -184,6 +184,7 @@ def test_prefixes_that_rise_are_never_worse_than_their_estimates(
     assert np.abs(after).max() <= np.abs(before).max() + slack
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["tables", "toeplitz"])
 def test_answers_to_prefixes_rise_and_estimates_stay_beside_them(method: str) -> None:
     codes = np.minimum(np.random.default_rng(3).geometric(0.05, 2_000) - 1, 199)

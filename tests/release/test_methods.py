@@ -257,6 +257,7 @@ def test_noise_on_each_query_is_possible_for_very_many_of_them() -> None:
     assert released.value.standard_errors.shape == (12_000,)
 
 
+@pytest.mark.extras
 def test_the_root_of_prefixes_is_taken_only_where_it_is_clearly_better() -> None:
     """With as good a prediction trees are better: prefixes that rise gain more by them."""
 

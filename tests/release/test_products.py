@@ -66,6 +66,7 @@ def all_tables(shape: tuple[int, ...], ways: int, ordered: int) -> Maker:
     return reduce(add, (reduce(mul, map(one, columns)) for columns in chosen))
 
 
+@pytest.mark.extras
 @pytest.mark.slow
 @pytest.mark.parametrize(("ways", "published"), [(2, 17.274), (1, 5.081)])
 def test_prefixes_within_tables_are_below_the_published_errors(ways: int, published: float) -> None:

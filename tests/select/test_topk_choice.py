@@ -91,6 +91,7 @@ def losses(d: int, settings) -> tuple[np.ndarray, np.ndarray]:
     return np.array(factors), np.array(lost)
 
 
+@pytest.mark.extras
 @pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_the_default_is_nearly_always_near_the_best_over_all_borders(delta: float) -> None:

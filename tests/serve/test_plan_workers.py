@@ -94,6 +94,7 @@ def test_a_plan_that_needs_too_much_memory_is_refused_and_the_next_is_made(
     assert asked(workers, long_table, QUICK)[0].expected.error is not None
 
 
+@pytest.mark.extras
 @pytest.mark.parametrize("workers", [{"number": 1, "seconds": 60.0}], indirect=True)
 def test_a_plan_that_takes_too_long_is_refused_and_the_next_is_made(
     workers: PlanWorkers, long_table: OpenDataset
@@ -107,6 +108,7 @@ def test_a_plan_that_takes_too_long_is_refused_and_the_next_is_made(
     assert asked(workers, long_table, QUICK)
 
 
+@pytest.mark.extras
 @pytest.mark.parametrize("workers", [{"number": 1}], indirect=True)
 def test_a_process_that_somebody_ended_is_replaced(
     workers: PlanWorkers, long_table: OpenDataset
@@ -119,6 +121,7 @@ def test_a_process_that_somebody_ended_is_replaced(
     assert asked(workers, long_table, QUICK)
 
 
+@pytest.mark.extras
 @pytest.mark.parametrize("workers", [{"number": 2}], indirect=True)
 def test_one_principal_never_has_all_processes_and_whoever_leaves_frees_them(
     workers: PlanWorkers, long_table: OpenDataset
@@ -161,6 +164,7 @@ def test_the_process_that_plans_is_told_public_facts_only(served: Served) -> Non
             pickle.dumps(opened.data)
 
 
+@pytest.mark.extras
 def test_a_client_that_leaves_ends_its_plan(tmp_path: Path, long_table: OpenDataset) -> None:
     """With the token of somebody who may only read."""
     write_data(tmp_path)
@@ -188,6 +192,7 @@ def children(process: int) -> list[int]:
     return [int(each) for task in tasks for each in (task / "children").read_text().split()]
 
 
+@pytest.mark.extras
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="it looks for processes in /proc")
 def test_a_server_ends_when_it_is_told_to_while_a_plan_computes(tmp_path: Path) -> None:
     """The process that plans is stopped, so that its plan would take for ever."""

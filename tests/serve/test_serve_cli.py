@@ -101,6 +101,7 @@ def test_tokens_datasets_and_shares_are_looked_after(config: str, tmp_path: Path
     assert invoke(*share).exit_code == 2
 
 
+@pytest.mark.extras
 def test_the_demo_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
     port = free_port()
     words = ["serve", "demo", "--folder", str(tmp_path / "demo"), "--port", str(port)]
@@ -131,6 +132,7 @@ def test_the_demo_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
         process.communicate()
 
 
+@pytest.mark.extras
 def test_what_goes_wrong_while_a_server_starts_is_in_its_log(tmp_path: Path) -> None:
     """Before, the log was opened after the datasets: why one is missing was told nowhere."""
     port, _ = write_config(tmp_path)
