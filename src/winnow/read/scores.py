@@ -329,7 +329,8 @@ def repeated(labels: Sequence[Any]) -> tuple[int, int]:
 
 
 def _check_labels(labels: Sequence[Any], size: int, different: bool = False) -> None:
-    if different and set(map(type, labels)) == {str}:  # the keys of a dict
+    texts = set(map(type, labels)) == {str}
+    if different and texts:  # the keys of a dict
         return
     if len(labels) != size:
         raise DataError(f"there are {len(labels)} labels for {size} scores; give one for each")
@@ -341,5 +342,5 @@ def _check_labels(labels: Sequence[Any], size: int, different: bool = False) -> 
             f"label {first + 1} stands more than once, again as label {again + 1}; add up its "
             "scores or rename one"
         )
-    if any(label is None or label != label for label in labels):
+    if not texts and any(label is None or label != label for label in labels):
         raise DataError("at least one label is missing (None or NaN); name every candidate")
