@@ -69,7 +69,10 @@ class WeightQuery(CountQuery):
 
     def _weight(self) -> exp.Expression:
         """Of someone with d items, by cases: engines round square roots in their own ways."""
-        found = exp.Case(this=exp.column("d"))
+        least = exp.Literal.number(weight(self.most))
+        if self.most == 1:  # a CASE has one branch at least
+            return least
+        cases = exp.Case(this=exp.column("d"))
         for items in range(1, self.most):
-            found = found.when(exp.Literal.number(items), exp.Literal.number(weight(items)))
-        return found.else_(exp.Literal.number(weight(self.most)))
+            cases = cases.when(exp.Literal.number(items), exp.Literal.number(weight(items)))
+        return cases.else_(least)
