@@ -54,6 +54,7 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_written_of_a_plan_is_read_back(case: str, tmp_path: Path) -> None:
     options = {"epsilon": 4, "delta": 1e-6, "max_queries": 60, "seed": 3} | CASES[case]

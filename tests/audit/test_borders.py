@@ -67,6 +67,7 @@ def quickly(each: BorderReplay) -> Any:
     return pytest.param(each, id=each.border.name, marks=[] if each.quick else pytest.mark.extras)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("each", [*map(quickly, REPLAYS)])
 def test_both_sides_of_a_border_leave_the_same_behind(each: BorderReplay) -> None:
     result = replay_border(each, quick=True, seed=SEED)

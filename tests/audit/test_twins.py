@@ -27,7 +27,7 @@ def audited() -> Iterator[ParameterSet]:
     """Every twin under every audit; what takes 20,000 lists of Gaussian counts is an extra."""
     for twin in twins(quick=True):
         for audit in (by_enumeration, by_sampling, by_fidelity):
-            long = audit is by_sampling and "Gaussian" in twin.fault
+            long = audit is not by_enumeration and "Gaussian" in twin.fault
             marks = [pytest.mark.extras] if long else []
             yield pytest.param(twin, audit, marks=marks, id=f"{name_of(twin)}-{audit.__name__}")
 

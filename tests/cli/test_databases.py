@@ -95,6 +95,7 @@ def check_same(name: str, source: Callable[[str], str]) -> None:
     assert found.stdout == expected.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LINES)
 def test_a_duckdb_file_is_read_as_a_file_of_rows_is(name: str, folder: Path) -> None:
     check_same(name, "duckdb:census.duckdb#{}".format)

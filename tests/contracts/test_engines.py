@@ -181,6 +181,7 @@ def weighed(source: Any, most: int, without: tuple[str, ...] = ()) -> dict[str, 
     return dict(zip(summed.items, summed.values.tolist(), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("rows", [TEXTS, WHOLE, TWINS], ids=["texts", "whole", "twins"])
 def test_weights_of_people_are_those_of_the_slow_twin(put: Put, rows: Any) -> None:
@@ -229,6 +230,7 @@ def test_a_table_has_the_cells_of_its_rows(put: Put) -> None:
     assert cells(put(ROWS, TYPES)) == Counter(map(encoded, ROWS))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("bound", [1, 5])
 def test_people_keep_the_same_rows_in_every_engine(put: Put, bound: int) -> None:
@@ -245,6 +247,7 @@ OWN = ["A"] * 8 + ["B"] * 3 + ["C"]
 PEOPLE, KEPT = 300, 3
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("keep", ["memory", "engine"])
 def test_what_a_bound_keeps_of_a_person_is_a_uniform_sample(put: Put, keep: str) -> None:

@@ -79,6 +79,7 @@ WITHOUT_A_LIST = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("relation", "people"), [("add-remove", 1), ("substitution", 2)])
 @pytest.mark.parametrize("name", ["auto", *SAID])
 def test_the_planned_event_is_charged_and_the_plan_runs(

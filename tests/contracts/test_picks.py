@@ -6,6 +6,7 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import winnow as wn
@@ -48,7 +49,19 @@ HIDDEN: dict[str, dict[str, Any]] = {
     "limited-domain": {"method": wn.LimitedDomain()},
     "reach": {"method": wn.LimitedDomain(reach=9)},
     "stability": {"method": wn.Stability()},
+    "truncated": {"method": wn.TruncatedLaplace()},
 }
+LOGGED: dict[str, dict[str, Any]] = {
+    "auto": {},
+    "weighted": {"method": wn.WeightedGaussian()},
+    "cap": {"method": wn.WeightedGaussian(cap=3)},
+    "rounds": {"method": wn.WeightedGaussian(rounds=2)},
+    "peel": {"method": wn.WeightedGaussian(peel=0.5)},
+}
+LOG = pd.DataFrame(
+    [(f"p{person}", f"i{item}") for person in range(300) for item in {person % 7, person % 3, 9}],
+    columns=["person", "item"],
+)
 RELATIONS = list(wn.Relation)
 
 
@@ -100,6 +113,17 @@ def test_the_plan_for_private_labels_is_what_is_charged_and_run(
     same(wn.plan.top_k(about, **asked), wn.top_k(counts, seed=3, **asked), counts, 3)
 
 
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("case", LOGGED)
+def test_the_plan_for_labels_of_a_log_is_what_is_charged_and_run(
+    case: str, relation: wn.Relation
+) -> None:
+    asked = {"k": 2, "epsilon": 1, "delta": 1e-6, **LOGGED[case]}
+    counts = wn.counts(LOG, item="item", person="person", relation=relation)
+    about = wn.plan.counts(labels="log", relation=relation)
+    same(wn.plan.top_k(about, **asked), wn.top_k(counts, seed=3, **asked), counts, 3)
+
+
 def test_the_plan_of_a_sparse_vector_is_what_is_charged_and_run() -> None:
     values = wn.seal_scores(VOTES, monotone=True)
     plan = wn.plan.above(wn.plan.scores(monotone=True), threshold=100, epsilon=1, cutoff=2)
@@ -109,7 +133,7 @@ def test_the_plan_of_a_sparse_vector_is_what_is_charged_and_run() -> None:
 
 
 def test_every_option_of_every_method_stands_in_a_case() -> None:
-    for record, cases in ((Select, [PICKS]), (TopK, [TOPS, HIDDEN])):
+    for record, cases in ((Select, [PICKS]), (TopK, [TOPS, HIDDEN, LOGGED])):
         used = [asked["method"] for each in cases for asked in each.values() if "method" in asked]
         field = chooser(record)
         assert field is not None and isinstance(field.option, Methods)

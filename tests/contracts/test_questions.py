@@ -54,6 +54,7 @@ BOTH = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "relation"), BOTH)
 def test_the_plan_of_a_session_is_what_is_charged_and_run(case: str, relation: str) -> None:
     asked = ASKED | CASES[case]
@@ -73,6 +74,7 @@ def test_the_plan_of_a_session_is_what_is_charged_and_run(case: str, relation: s
         assert sized.event == charged.receipt.event == budget.events[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_no_error_that_is_stated_passes_all_rows(case: str) -> None:
     """Also where noise does: a bound of 1,910 of 744 rows says nothing."""

@@ -96,6 +96,7 @@ CASES: list[tuple[str, Verb, Callable[[Any], Noise]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", list(Relation))
 @pytest.mark.parametrize(("verb", "noise_of"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
 def test_every_number_has_the_noise_of_all_rows_of_a_person(

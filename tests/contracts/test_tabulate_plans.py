@@ -73,6 +73,7 @@ def numbers(released: Any) -> list[np.ndarray]:
     return [each.estimate for each in released.value]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("made", "asked", "relation", "delta"), CASES)
 def test_the_event_of_the_plan_is_what_is_charged(
     made: Any, asked: dict[str, Any], relation: Relation, delta: float

@@ -90,6 +90,7 @@ def test_a_budget_serves_each_verb_once_at_exactly_its_cap(verb: str) -> None:
     VERBS[verb](epsilon=EPSILON, delta=DELTA, budget=wn.Budget(EPSILON, DELTA), seed=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_budget_that_is_partly_used_serves_each_verb_at_what_is_left(verb: str) -> None:
     for used in (PureDP(3, "add-remove"), Gaussian(6, "add-remove")):

@@ -354,6 +354,7 @@ def independent(generator: np.random.Generator) -> np.ndarray:
     return np.stack(columns, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", [correlated, independent])
 def test_less_noise_never_makes_the_model_worse(family: object) -> None:
     """Each tenth of the noise leaves at most half of the error: five draws, all pairs.

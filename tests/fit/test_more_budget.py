@@ -90,6 +90,7 @@ def distances(family: Family, epsilon: float, rows: int, seeds: int) -> np.ndarr
     return np.mean([far(value, codes, sizes) for value in values], axis=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_more_epsilon_brings_model_and_answers_nearer_to_the_truth(family: Family) -> None:
     """Each ten or hundred times as much leaves at most three quarters of the distance, or less than

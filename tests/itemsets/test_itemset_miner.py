@@ -29,6 +29,7 @@ def random_rows(n: int, items: int, mean: float, seed: int) -> list[list[int]]:
     return [sorted(set(rng.choice(items, size=k, p=weights).tolist())) for k in lengths]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["plain", "occurrences", "intersect", "pairs", "kept bits"])
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 def test_itemsets_come_by_support_and_ties_in_lexicographic_order(size, kernel, monkeypatch):

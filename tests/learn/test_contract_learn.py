@@ -89,6 +89,7 @@ def rows_of(relation: str, people: int) -> Labelled:
     return wn.labelled(table, "y")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", ["substitution", "add-remove"])
 @pytest.mark.parametrize("people", [1, 2])
 @pytest.mark.parametrize("name", METHODS)
@@ -112,6 +113,7 @@ def test_the_planned_event_is_charged_and_the_plan_runs(
     assert again.value.to_dict() == released.value.to_dict()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_a_plan_without_rows_is_the_plan_of_the_rows(name: str) -> None:
     asked = {"epsilon": 1.0, **METHODS[name]}

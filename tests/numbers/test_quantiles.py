@@ -42,13 +42,11 @@ def rank_errors(values: Any, found: Any, quantiles: Any) -> Any:
     return np.maximum(0, np.maximum(below - wanted, wanted - until))
 
 
-@pytest.mark.parametrize("far", [False, True])
-def test_a_quantile_has_its_exact_law_whether_points_are_listed_or_far(
-    far: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if far:  # a window of one or two rows: most points are one class, thinned by their own losses
-        monkeypatch.setattr(segment, "_NEGLIGIBLE", -2.0)
-    assert faithful_points(1500, 3).passed
+@pytest.mark.parametrize("window", [segment.WINDOW.number, -2.0, -1e3])
+def test_a_quantile_has_its_exact_law_whether_points_are_listed_or_far(window: float) -> None:
+    """With a window of one or two rows most points are one class, thinned by their own losses."""
+    with segment.WINDOW.moved_to(window):
+        assert faithful_points(1500, 3).passed
 
 
 def test_what_float64_leaves_open_is_decided_by_digits(monkeypatch: pytest.MonkeyPatch) -> None:

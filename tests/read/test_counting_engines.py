@@ -43,6 +43,7 @@ def whole_frame() -> pd.DataFrame:
     return pd.DataFrame(WHOLE, columns=["u", "i"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("bound", "parts"), [(1, 4), (3, 1), (16, 1), (16, 4), (17, 4)])
 def test_people_that_are_whole_numbers_are_bounded_as_by_the_slow_twin(
     tmp_path: Path, bound: int, parts: int

@@ -57,6 +57,7 @@ AS_WHOLE: dict[str, Callable[[], Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", AS_WHOLE)
 def test_the_items_kept_of_people_are_those_of_their_numbers_whatever_the_type(kind: str) -> None:
     assert counted(AS_WHOLE[kind]()) == counted(frame(PAIRS))
@@ -95,6 +96,7 @@ SCHEMAS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extra", [None, 1.5, 1e300, 2**63, 2**70, 7])
 @pytest.mark.parametrize("kind", SCHEMAS)
 def test_the_rows_kept_of_people_are_those_of_the_schema_whatever_the_type(

@@ -100,6 +100,7 @@ def started(request: pytest.FixtureRequest, killed: Path) -> Iterator[tuple[Serv
     service.stop()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("started", STEPS, indirect=True)
 def test_a_release_that_was_killed_is_completed_for_one_charge(
     started: tuple[Service, list[bytes]],

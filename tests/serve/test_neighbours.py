@@ -63,6 +63,7 @@ def test_neighbours_differ_in_releases_only(
     assert heard[0] == heard[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("away", [0.0, 1e5, -1e5])
 def test_whether_a_release_was_complete_when_a_server_ended_is_not_to_be_seen(
     tmp_path: Path, away: float

@@ -165,6 +165,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return spent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_a_plan_states_what_the_verb_is_charged_and_promises(
     service: Service, ran: list[Any], name: str, kind: str

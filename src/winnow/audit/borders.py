@@ -19,6 +19,7 @@ from winnow.core.workloads.part import EXACT_FLOAT
 from winnow.inner_product.crossing import SCAN_FROM
 from winnow.itemsets.kernels import borders as mining
 from winnow.learn.kernels.rule_counts import MANY_ROWS
+from winnow.numbers.crossing.segment import WINDOW
 from winnow.read.crossing import WIDE_KEYS
 from winnow.read.engines.kept import SMALL_CLASS
 from winnow.read.engines.private_duck import FEW_ROWS, MOST_PACKED, PART_SHARE
@@ -74,6 +75,7 @@ BORDERS: dict[str, tuple[Border, ...]] = {
     "winnow.release.rounds.kernels.clocked_sampler": (LAZY_START, FOLLOW),
     "winnow.ask.crossing": (WIDE_SUM,),
     "winnow.learn.kernels.rule_counts": (MANY_ROWS,),
+    "winnow.numbers.crossing.segment": (WINDOW,),
 }
 """All of them, by the module that declares them."""
 

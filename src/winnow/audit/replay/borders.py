@@ -20,6 +20,7 @@ import numpy as np
 from winnow.ask.crossing import WIDE_SUM
 from winnow.ask.verb import ask
 from winnow.audit.replay.compare import Call, Replay, ReplayPlace, ReplayRun, seed_of
+from winnow.audit.replay.numbers import PAID, several_quantiles
 from winnow.audit.replay.people import Family, People, neighbours
 from winnow.audit.replay.programs import LABELLED, labelled_arrays
 from winnow.audit.replay.readers import EVENTS, events_of, text_of
@@ -53,6 +54,7 @@ from winnow.learn.kernels.rule_counts import MANY_ROWS
 from winnow.learn.labelled import labelled
 from winnow.learn.methods import OneRule
 from winnow.learn.verb import learn
+from winnow.numbers.crossing.segment import WINDOW
 from winnow.read.baskets import read_baskets
 from winnow.read.classes import classes
 from winnow.read.counts import SealedCounts, counts
@@ -283,6 +285,7 @@ REPLAYS: tuple[BorderReplay, ...] = (
     BorderReplay(EXACT_FLOAT, "tabulate", _tabulated, ROWS, 2.0),
     BorderReplay(WIDE_SUM, "ask", _questions, ROWS, 2.0),
     BorderReplay(MANY_ROWS, "learn", _learned, LABELLED, 2.0),
+    BorderReplay(WINDOW, "quantiles", several_quantiles, PAID, -8.0, low=-1e3, high=45.0),
     BorderReplay(FEW_LEFT, "select", _selected, HOLDERS, 2.0),
     BorderReplay(FEW_KEYS, "top_k", _SHORT_LIST, HOLDERS, 8.0),
     BorderReplay(FEW_NOISES, "top_k", _SHORT_LIST, HOLDERS, 4.0),

@@ -58,6 +58,12 @@ def _calling(relation: Relation, options: dict[str, Any]) -> Any:
     return call
 
 
+def several_quantiles(people: People, place: ReplayPlace) -> Any:
+    """Three quantiles of what people are paid, with their intervals."""
+    table = _paid(people, Relation.ADD_REMOVE)
+    return quantiles(table, "pay", [0.1, 0.5, 0.9], epsilon=1.0, level=0.9, seed=place.seed)
+
+
 def _paid(people: People, relation: Relation) -> SealedTable:
     codes = np.array(people, np.int32).reshape(-1, 2)
     columns = tuple(np.ascontiguousarray(codes[:, i]) for i in range(2))

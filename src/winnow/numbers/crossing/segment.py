@@ -28,14 +28,22 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.borders import Border
 from winnow.core.exponential_choice import Member, exponential_choice
 from winnow.core.tape import Tape
 
 Integers = NDArray[np.int64]
 
-_NEGLIGIBLE = 45.0
+WINDOW = Border(
+    45.0,
+    "rows around a rank",
+    decides="how many rows lie between a point and the rank that is wanted",
+    ways="a point is listed with its loss; all points beyond are one class, thinned by their own",
+    same="law",
+    because="rejection from any weights above the true ones gives the exponential mechanism's law",
+)
 """All points beyond the window together weigh e^-45 of the best one at most: they are proposed
-once in 10^19 draws. Any number gives the same law."""
+once in 10^19 draws."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +141,7 @@ def _classes(segment: Segment, target: RankTarget) -> _Classes:
     rows, n = segment.rows, len(segment.rows)
     points = segment.stop - segment.start
     wanted = rank(target, n)
-    reach = math.ceil((math.log(points) + _NEGLIGIBLE) / float(target.rate)) + 1
+    reach = max(1, math.ceil((math.log(points) + WINDOW.at) / float(target.rate)) + 1)
     middle = wanted // target.share.denominator
     first, last = max(0, min(middle - reach, n)), max(0, min(middle + reach + 2, n))
     values = np.unique(rows[first:last])
