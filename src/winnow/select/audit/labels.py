@@ -148,7 +148,8 @@ def enumerate_weighted(
         worst, number = max(worst, stick(of(one), of(other), epsilon)), number + 1
     return AuditResult(
         "enumeration",
-        f"Weighted labels: at epsilon={epsilon:g} neighbours differ by no more than delta.",
+        f"Weighted labels of up to {2 * crowd} people and one more: at epsilon={epsilon:g} "
+        "neighbours differ by no more than delta.",
         mechanism.name,
         str(relation),
         mechanism.promise(relation).citation,
