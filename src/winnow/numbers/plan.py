@@ -115,7 +115,7 @@ class QuantilesPlan(Plan[SealedTable, ReleasedQuantiles], InNotebook):
         return [heads, *rows]
 
     def _card(self) -> Card:
-        return lines_card(str(self).splitlines()[0], self.table())
+        return lines_card(str(self).split("\n", 1)[0], self.table())
 
     def __str__(self) -> str:
         return "\n".join([super().__str__(), "", *ruled(self.table(), texts=())])

@@ -23,7 +23,7 @@ class ReleasedQuantiles(InNotebook, Framed):
 
     column: str
     quantiles: tuple[float, ...]
-    """As they were asked for."""
+    """The shares of rows below each value, in the order in which they were asked for."""
     values: Floats
     """A number for each quantile; of groups a row of them for each."""
     low: Floats | None = None

@@ -61,7 +61,7 @@ class Segment:
         return Segment(below, self.start, at), Segment(rest, at, self.stop)
 
     def coarse(self, parts: int) -> Segment:
-        """The same on a grid whose points are that many of these each."""
+        """Its rows on a coarser grid: each point of that stands for so many of these."""
         last = self.stop - 1
         return Segment(self.rows // parts, self.start // parts, last // parts + 1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import assert_never
 
@@ -33,7 +34,7 @@ _SHARED = 100
 guess, as sums over entries are quick, and nothing was measured."""
 
 
-class _MeasuredNumbers:
+class _MeasuredNumbers(ABC):
     """Noisy linear numbers of the cells, all with alike noise, as functions of a model."""
 
     tables: tuple[slice, ...] = ()
@@ -68,13 +69,13 @@ class _MeasuredNumbers:
         """All of it: what queries have in common is not looked for."""
         return x
 
+    @abstractmethod
     def forward(self, p: Floats) -> Floats:
         """The numbers of a distribution."""
-        raise NotImplementedError
 
+    @abstractmethod
     def adjoint(self, mu: Floats) -> Floats:
         """What each cell takes part in."""
-        raise NotImplementedError
 
     def spread(self, numbers: Floats) -> Floats:
         """The variance of each query under the model, or somewhat more."""
