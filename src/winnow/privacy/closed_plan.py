@@ -125,9 +125,10 @@ def calibrate_rounds(
 
 
 def more_precise(plan: RoundsPlan, factor: float, initial: Event) -> RoundsPlan:
-    """The same rounds with so many times the precision; what they guarantee is for others to check.
+    """Give the rounds of a plan so many times the precision, and the event that is charged for it.
 
-    For a plan of one stage, after ``initial``.
+    The plan has one stage and follows ``initial``. Its ``guarantee`` is left as it was: whoever
+    calls this holds the new event against the target.
     """
     if factor == 1:
         return plan

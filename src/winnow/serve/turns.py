@@ -59,7 +59,7 @@ class Rotation(Generic[T]):
 
 
 class Turns(Generic[T]):
-    """Threads that serve principals in turn; work that failed for now is put back for later.
+    """Threads that serve principals in turn; work that may succeed later is put back.
 
     The threads do not keep a process alive: whatever they do may be cut off and done again.
     """

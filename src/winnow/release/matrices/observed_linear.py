@@ -77,9 +77,9 @@ class _MeasuredNumbers(ABC):
     def adjoint(self, mu: Floats) -> Floats:
         """What each cell takes part in."""
 
+    @abstractmethod
     def spread(self, numbers: Floats) -> Floats:
         """The variance of each query under the model, or somewhat more."""
-        raise NotImplementedError
 
 
 class MeasuredMatrix(_MeasuredNumbers):
