@@ -158,6 +158,7 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     "quantiles": _released("the quantiles", "result.value.values*", "result.value.low*")
     + _released("the other ends of their intervals", "result.value.high*")
     + _SHOWN,
+    "moments": _released("the moments", "result.value.held*", "result.value.notes*") + _SHOWN,
     "ask": _ANSWERS,
     "resume": _ANSWERS + _JOURNAL,
     "Session": _released("what the verbs drew", "result.*.value", "result.*.value.*")
@@ -240,6 +241,9 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     + _DOCUMENT
     + _TEXT,
     "winnow quantiles": _released("the quantiles", "*.json.quantiles*") + _DOCUMENT + _TEXT,
+    "winnow moments": _released("the moments", "*.json.moments*", "*.json.notes*")
+    + _DOCUMENT
+    + _TEXT,
     "winnow ask": _released(
         "the answers, and whether a private test found the hypothesis near the data",
         *(f"*.json.answers.*.{name}" for name in ("value", "count", "kind", "number", "error")),

@@ -1,4 +1,4 @@
-"""Replays of quantiles: of tables, groups and tied numbers, with missing values and without."""
+"""Replays of quantiles and moments: tables, groups, tied numbers, missing values and none."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from winnow.audit.replay.people import Family, People
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
+from winnow.numbers.moments.verb import moments
 from winnow.numbers.verb import quantiles
 from winnow.read.crossing import SealedTable, group
 from winnow.session import Session
@@ -43,17 +44,40 @@ def number_replays() -> Iterator[Replay]:
                 "quantiles", title, _calling(relation, options), PAID, relation, groups=(1, 3)
             )
 
+    for relation in Relation:
+        asked: tuple[tuple[str, dict[str, Any]], ...] = (
+            ("means", {}),
+            ("variances", {"statistics": ["variance", "deviation"], "delta": 0.01}),
+            ("of groups", {"by": ["sex"], "statistics": ["count", "deviation"]}),
+        )
+        for of, said in asked:
+            call = _moments(relation, said)
+            yield Replay("moments", of, call, PAID, relation, groups=(1, 3))
+
     def in_session(people: People, place: ReplayPlace) -> Any:
         table = _paid(people, Relation.ADD_REMOVE)
         with Session(table, epsilon=1.0, seed=place.seed) as session:
             return {"quantiles": session.quantiles("pay", epsilon=1.0), "left": repr(session)}
 
+    def means_in_session(people: People, place: ReplayPlace) -> Any:
+        table = _paid(people, Relation.ADD_REMOVE)
+        with Session(table, epsilon=1.0, seed=place.seed) as session:
+            return {"moments": session.moments("pay", epsilon=1.0), "left": repr(session)}
+
     yield Replay("Session", "quantiles", in_session, PAID, words={"method": "quantiles"})
+    yield Replay("Session", "moments", means_in_session, PAID, words={"method": "moments"})
 
 
 def _calling(relation: Relation, options: dict[str, Any]) -> Any:
     def call(people: People, place: ReplayPlace) -> Any:
         return quantiles(_paid(people, relation), "pay", epsilon=1.0, seed=place.seed, **options)
+
+    return call
+
+
+def _moments(relation: Relation, options: dict[str, Any]) -> Any:
+    def call(people: People, place: ReplayPlace) -> Any:
+        return moments(_paid(people, relation), "pay", epsilon=1.0, seed=place.seed, **options)
 
     return call
 
