@@ -83,6 +83,16 @@ def quantiles_by_region() -> bytes:
     return _finish(figure, axes, "Quartiles with 95 % intervals, epsilon 2", grid="x")
 
 
+def histogram_of_incomes() -> bytes:
+    """Made-up incomes in bins between private quantiles."""
+    rng = np.random.default_rng(0)
+    people = pd.DataFrame({"income": np.r_[rng.lognormal(10, 0.5, 3600), np.full(400, 12_000)]})
+    income = {"type": "number", "low": 0, "high": 200_000, "step": 0.01, "clip": True}
+    sealed = wn.read_table(people, schema={"income": income})
+    found = wn.histogram(sealed, "income", bins=20, split="quantiles", epsilon=1, seed=4)
+    return draw_histogram(found.value)
+
+
 def gallery_speed() -> bytes:
     """Nanoseconds per candidate for one pick out of a million, by library."""
     names = {
@@ -380,6 +390,7 @@ FIGURES_DRAWN: tuple[Callable[[], bytes], ...] = (
     tables_heat,
     front_synthetic,
     quantiles_by_region,
+    histogram_of_incomes,
     learning_classifiers,
 )
 
