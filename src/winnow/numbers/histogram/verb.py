@@ -20,7 +20,7 @@ def histogram(table: SealedTable, asked: Histogram) -> Released[ReleasedHistogra
 
     ``split="quantiles"`` finds the edges privately, by ``wn.quantiles`` for half of epsilon,
     so that about as many rows are in each bin; counts get the other half. Bins are narrow where
-    rows lie close together, and a number that many rows have gets a bin of its own.
+    rows lie close together, and a number that would fill several bins gets one of its own.
 
     Missing values, and others that the schema gives a code, are counted beside the bins. Every
     count has a standard error and an interval (``to_columns(level=)``); bins do not overlap, so
