@@ -81,7 +81,7 @@ def ann(served: Served, monkeypatch: pytest.MonkeyPatch) -> Client:
 def test_results_look_like_those_of_the_library(ann: Client) -> None:
     picked = ann.select("people", column="colour", epsilon=0.1)
     assert picked.value in ("red", "green", "blue")
-    assert str(picked.guarantee) == "0.1-DP, replace one row"
+    assert str(picked.guarantee) == "0.1-DP, protects each row (replace one)"
     assert picked.receipt.mechanism == "permute-and-flip" and "winnow.ledger#" in str(picked)
     top = ann.top_k("people", k=2, column="colour", epsilon=0.1, with_counts=True)
     assert list(top.to_columns()) == ["item", "count"] and len(top.value) == 2

@@ -57,6 +57,10 @@ class Pricing(Budget):
         """How the charges of the dataset are added up."""
         return self._accountant
 
+    def _fits(self, event: Event) -> bool:
+        """A plan is made whatever is left: its price says whether it fits."""
+        return True
+
     def charge(self, event: Event, *, unit: Unit = PERSON) -> Grant:
         """Nothing is charged for a plan."""
         raise GrantError("a price is the event of a plan; nothing is charged for it")
