@@ -158,6 +158,9 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     "quantiles": _released("the quantiles", "result.value.values*", "result.value.low*")
     + _released("the other ends of their intervals", "result.value.high*")
     + _SHOWN,
+    "histogram": _released("the noisy counts", "result.value.estimate*")
+    + _released("the edges, where they are private", "result.value.starts*", "result.value.ends*")
+    + _SHOWN,
     "moments": _released("the moments", "result.value.held*", "result.value.notes*") + _SHOWN,
     "ask": _ANSWERS,
     "resume": _ANSWERS + _JOURNAL,
@@ -241,6 +244,9 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     + _DOCUMENT
     + _TEXT,
     "winnow quantiles": _released("the quantiles", "*.json.quantiles*") + _DOCUMENT + _TEXT,
+    "winnow histogram": _released("the noisy counts and their edges", "*.json.bins*")
+    + _DOCUMENT
+    + _TEXT,
     "winnow moments": _released("the moments", "*.json.moments*", "*.json.notes*")
     + _DOCUMENT
     + _TEXT,

@@ -15,8 +15,8 @@ def moments(table: SealedTable, asked: Moments) -> Released[ReleasedMoments]:
 
     ``table`` is what ``wn.read_table`` made, ``values`` one or more columns that its schema
     declares by ``{"type": "number", "low": ..., "high": ..., "step": ...}`` or by codes.
-    ``statistics`` are any of "count", "sum", "mean", "variance" and "deviation". With ``by`` there are those of
-    each cell of these columns. Everything is charged once.
+    ``statistics`` are any of "count", "sum", "mean", "variance" and "deviation". With ``by``
+    there are those of each cell of these columns. Everything is charged once.
 
     Sums are whole numbers of the public grid and get integer noise. Box noise is drawn for all
     sums of a group at once, and costs what the largest of them costs; with a ``delta``, Gaussian
