@@ -238,7 +238,7 @@ def test_an_empty_table_and_one_row_answer_without_a_nan() -> None:
             found = wn.moments(table, "x", ALL, epsilon=0.1, seed=1).value
             assert np.isfinite(np.concatenate([found.to_columns()["value"],
                                                found.to_columns()["high"]])).all()  # fmt: skip
-            assert any("whole declared range" in note for note in found.notes)
+            assert any("the whole range" in note for note in found.notes)
 
 
 def test_clipped_values_are_said_to_be_clipped() -> None:
