@@ -41,6 +41,7 @@ from winnow.select.methods import (
 from winnow.select.top_k_methods import (
     OF_LISTS,
     Canonical,
+    Gamma,
     Gaussian,
     Joint,
     Laplace,
@@ -57,6 +58,10 @@ if TYPE_CHECKING:
     from winnow.select.choice import PlannedNoise
 
 ALL = (*OF_LISTS, *OF_PRIVATE_LABELS)
+_FEW_ITEMS = 8
+"""Gamma takes part up to so many items, or where half of the items are asked for. On 510 generated
+lists of 5 to 60 items it lost up to 10 % there against the best of all, in the geometric mean of a
+size, and 25 % at 60; elsewhere up to 80 %. Its formula is too good: it knows no rare large noise."""
 
 
 def selection_of(
@@ -254,6 +259,8 @@ def noises(
     found[Joint()] = PlannedNoise("joint", 2 * float(utility.width) / each)
     one = PeelPermuteAndFlip() if k == 1 else Oneshot()
     found[one] = PlannedNoise("exponential", 2 * k * half_width / each)
+    if about.candidates is not None and about.candidates <= max(_FEW_ITEMS, 2 * k):
+        found[Gamma()] = PlannedNoise("uniform", (about.candidates + 1) * half_width / each)
     if exact("delta", sizes.delta) > 0 and sizes.accountant != "pure":
         mu = _normal(share, sizes, utility.relation)
         each_round = max(float(share) / k, 2 * mu / math.sqrt(k))
@@ -306,6 +313,7 @@ def _best(about: AboutScores, sizes: Sizes, ordered: bool | None) -> tuple[TopKM
         "canonical": "one draw over all sets",
         "joint": f"one draw over all lists of k={k}",
         "oneshot": f"noise for k={k} on every count",
+        "gamma": "noise in the largest error, for few items",
     }[word]
     return methods[word], f"{way}: the least error on public profiles of counts"
 
