@@ -189,8 +189,10 @@ def read_back() -> Any:
     """The made-up files, read in every way."""
     write_people()
     read = wn.read_table("people.csv", schema="schema.json")
-    counted = wn.counts("log.csv", item="page", person="visitor", max_items=2, salt="golden")
-    held = wn.read_baskets("baskets.csv", unit="basket", salt="golden")
+    counted = wn.counts(
+        "log.csv", item="page", person="visitor", max_items=2, reading=wn.Reading(salt="golden")
+    )
+    held = wn.read_baskets("baskets.csv", unit="basket", reading=wn.Reading(salt="golden"))
     return [
         [repr(read), repr(counted), repr(held)],
         wn.top_k(counted, k=3, epsilon=3, delta=1e-6, with_counts=True, seed=SEED),
