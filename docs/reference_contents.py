@@ -102,10 +102,10 @@ print(tables.to_pandas())
 """,
     ),
     Page(
-        "numbers", "Numbers", "Medians, quartiles and other quantiles, of a table or by groups.",
+        "numbers", "Numbers", "Quantiles of a table or by groups, and histograms.",
         "numbers",
         ("winnow.numbers",),
-        commands=("quantiles", "plan quantiles"),
+        commands=("quantiles", "plan quantiles", "histogram", "plan histogram"),
         example="""
 import pandas as pd
 import winnow as wn

@@ -45,6 +45,7 @@ from winnow.lp.kernels.scalar_program import ConstraintRows
 from winnow.lp.mechanisms.constraint import ConstraintPrivateLp
 from winnow.lp.mechanisms.scalar import ScalarPrivateLp
 from winnow.mechanisms import CLASSES, ITEMSETS, TABLE, MechanismRow, row_named
+from winnow.numbers.histogram.request import Histogram
 from winnow.numbers.mechanism import HalvingQuantiles
 from winnow.numbers.tree import QuantileTree
 from winnow.read.people import PersonBound
@@ -489,6 +490,14 @@ def _quantiles() -> Iterator[Subject]:
 
     made = HalvingQuantiles(1, Fraction(1, 2), QuantileTree((1, 2), 3), 3, 1)
     yield Subject("quantiles, halving", made, table, drawn, (), looks=True)
+
+    def counted(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
+        plan = replace(in_bins.plan(data), mechanism=mechanism)
+        return redeem(plan.map(lambda histogram: histogram.to_dict()), data, grant, tape)
+
+    in_bins = Histogram("b", bins=2, split="quantiles", epsilon=1)
+    both = in_bins.plan(table()).mechanism
+    yield Subject("histogram over private edges", both, table, counted, (), looks=True)
 
 
 SUBJECTS: tuple[Subject, ...] = (

@@ -80,6 +80,10 @@ VERBS: dict[str, Case] = {
         people, {"epsilon": 1.0, "by": ["a"]}, lambda: wn.plan.table(SCHEMA, rows=400),
         given=("b", [0.25, 0.5]), facts=ROWS,
     ),
+    "histogram": Case(
+        people, {"epsilon": 1.0, "bins": 3, "split": "quantiles"},
+        lambda: wn.plan.table(SCHEMA, rows=400), given=("b",), facts=ROWS,
+    ),
     "release": Case(
         people, {"epsilon": 1.0}, lambda: wn.plan.table(SCHEMA, rows=400),
         given=(wn.marginals(2),), facts=ROWS,

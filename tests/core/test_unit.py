@@ -21,13 +21,19 @@ LOG = pd.DataFrame({"visitor": list("aabbcd"), "page": list("xyxyxx")})
 
 def test_the_sentences_name_the_unit() -> None:
     add, replace = Relation.ADD_REMOVE, Relation.SUBSTITUTION
-    assert PERSON.sentence(add) == "add or remove one person"
-    assert PERSON.sentence(replace) == "replace one person's record"
-    assert ROW.sentence(add) == "add or remove one row"
-    assert ROW.sentence(replace) == "replace one row"
+    assert PERSON.sentence(add) == "protects each person (add or remove one)"
+    assert PERSON.sentence(replace) == "protects each person (replace one record)"
+    assert ROW.sentence(add) == "protects each row (add or remove one)"
+    assert ROW.sentence(replace) == "protects each row (replace one)"
     visitor = at_most("visitor", 8, "page")
-    assert visitor.sentence(add) == "add or remove one visitor with at most 8 pages"
-    assert visitor.sentence(replace) == "replace one visitor's data, with at most 8 pages"
+    assert (
+        visitor.sentence(add)
+        == "protects each visitor (add or remove one); at most 8 pages of each are counted"
+    )
+    assert (
+        visitor.sentence(replace)
+        == "protects each visitor (replace all data of one); at most 8 pages of each are counted"
+    )
     assert at_most("visitor", 1, "page") == Unit("visitor", "with at most 1 page")
     assert at_most("visitor", None, "page") == Unit("visitor")
 
@@ -35,23 +41,30 @@ def test_the_sentences_name_the_unit() -> None:
 def test_a_row_is_a_person_only_where_that_was_said() -> None:
     counted = wn.counts(LOG, item="page", items=["x", "y"])
     released = wn.top_k(counted, k=1, epsilon=1.0, seed=1)
-    assert str(released.guarantee) == "1-DP, add or remove one row"
+    assert str(released.guarantee) == "1-DP, protects each row (add or remove one)"
     counted = wn.counts(LOG, item="page", person="visitor", max_items=2, items=["x", "y"])
     released = wn.top_k(counted, k=1, epsilon=1.0, seed=1)
-    assert str(released.guarantee) == "1-DP, add or remove one visitor with at most 2 pages"
+    assert (
+        str(released.guarantee)
+        == "1-DP, protects each visitor (add or remove one); at most 2 pages of each are counted"
+    )
     assert released.to_dict()["guarantee"]["unit"] == "visitor with at most 2 pages"
 
 
 def test_tables_and_baskets_name_their_unit() -> None:
     schema = {"page": {"values": ["x", "y"]}}
     rows = wn.read_table(LOG, schema=schema, unit="row")
-    assert "replace one row" in str(wn.tabulate(rows, ["page"], epsilon=1.0).guarantee)
+    assert "protects each row (replace one)" in str(
+        wn.tabulate(rows, ["page"], epsilon=1.0).guarantee
+    )
     people = wn.read_table(LOG, schema=schema, person="visitor", max_rows=2)
     said = str(wn.tabulate(people, ["page"], epsilon=1.0).guarantee)
-    assert said.endswith("replace one visitor's data, with at most 2 rows")
+    assert said.endswith(
+        "protects each visitor (replace all data of one); at most 2 rows of each are counted"
+    )
     baskets = wn.read_baskets([["x", "y"], ["x"]], unit="basket", items=["x", "y"])
     found = wn.itemsets(baskets, size=1, epsilon=1.0)
-    assert str(found.guarantee).endswith("one basket")
+    assert str(found.guarantee).endswith("protects each basket (add or remove one)")
     pages = wn.read_baskets(
         LOG,
         layout=wn.Pairs(basket="visitor", item="page"),
@@ -60,7 +73,7 @@ def test_tables_and_baskets_name_their_unit() -> None:
         items=["x", "y"],
     )
     found = wn.itemsets(pages, size=1, epsilon=1.0)
-    assert str(found.guarantee).endswith("one visitor with at most 1 basket")
+    assert str(found.guarantee).endswith("; at most 1 basket of each is counted")
 
 
 @pytest.mark.parametrize("name", ["row", "basket"])

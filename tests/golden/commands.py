@@ -15,11 +15,11 @@ from golden.command import in_turn, winnow
 from golden.data import people, write_csv, write_people
 
 HELP = (
-    "", "demo", "select", "top-k", "itemsets", "learn", "tabulate", "quantiles", "release", "ask",
-    "lp",
+    "", "demo", "select", "top-k", "itemsets", "learn", "tabulate", "quantiles", "histogram",
+    "release", "ask", "lp",
     "mips", "boost", "plan",
     "plan select", "plan top-k", "plan margin", "plan itemsets", "plan learn",
-    "plan tabulate", "plan quantiles", "plan release", "plan lp",
+    "plan tabulate", "plan quantiles", "plan histogram", "plan release", "plan lp",
     "plan ask", "schema", "schema draft", "schema check",
     "ledger", "ledger init", "ledger show", "ledger verify", "ledger export",
     "ledger share",
@@ -111,6 +111,11 @@ LINES = (
     f"quantiles {TABLE} --column rooms --quantiles .25,.5 --by sex --level .9 --epsilon 2 {SEED}",
     f"quantiles {TABLE} --column rooms --epsilon 1 {SEED} --json",
     f"quantiles {TABLE} --column town --epsilon 1 {SEED}",
+    f"histogram {TABLE} --column rooms --bins 3 --epsilon 2 {SEED}",
+    f"histogram {TABLE} --column rooms --bins 2 --split quantiles --epsilon 2 {SEED} --json",
+    f"histogram {TABLE} --column town --epsilon 1 {SEED}",
+    "plan histogram --schema schema.json --column rooms --bins 2 --split quantiles --epsilon 1",
+    "plan histogram --schema schema.json --column rooms --bins 3 --error 5 --json",
     "plan quantiles --schema schema.json --column rooms --quantiles 0.1,0.5,0.9 --epsilon 1",
     "plan quantiles --schema schema.json --column rooms --error 5 --json",
     "plan tabulate --schema schema.json --workload marginals:2 --epsilon 1 --delta 1e-6",

@@ -101,6 +101,15 @@ def quantiles(**options: Any) -> Any:
     return shown(wn.plan.quantiles(wn.plan.table(schema, **said), **given))
 
 
+def histogram(**options: Any) -> Any:
+    given = {"column": "pay", "bins": 8, "epsilon": 1, **options}
+    if "error" in options:
+        given.pop("epsilon")
+    said = {name: given.pop(name) for name in ("relation", "max_rows") if name in given}
+    schema = {"pay": {"type": "number", "low": 0, "high": 5000, "step": 0.5, "missing": True}}
+    return shown(wn.plan.histogram(wn.plan.table(schema, **said), **given))
+
+
 def ask(**options: Any) -> Any:
     given = {"n": 20_000, "epsilon": 1, "delta": 1e-6, "max_queries": 500, **options}
     return shown(planned_questions(SCHEMA, **given))
@@ -161,6 +170,8 @@ def cases() -> dict[str, Case]:
                     {"max_rows": 3, "objective": "max"})),
         (quantiles, ({}, {"error": 9}, {"by": ["sex"], "level": 0.9}, {"relation": "add-remove"},
                      {"max_rows": 3, "delta": 1e-6})),
+        (histogram, ({}, {"error": 9}, {"split": "quantiles"}, {"relation": "add-remove"},
+                     {"max_rows": 3, "bins": [0, 100, 2000]})),
         (ask, ({}, {"max_queries": 20}, {"updates": 3}, {"relation": "add-remove"})),
         (margin, ({}, {"candidates": 10**6}, {"gaps": [3, 3, 40], "monotone": True},
                   {"near": 5, "relation": "substitution"})),

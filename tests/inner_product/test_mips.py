@@ -43,7 +43,7 @@ def searched(candidates: Any, query: Any, *, index: str = "auto", **given: Any) 
 def test_the_best_candidate_wins_with_a_large_epsilon() -> None:
     best = searched(VECTORS, QUERY, epsilon=1e4, sensitivity=1)
     assert best.value == int(np.argmax(VECTORS @ QUERY))
-    assert str(best.guarantee) == "10000-DP, add or remove one person"
+    assert str(best.guarantee) == "10000-DP, protects each person (add or remove one)"
     named = searched(
         VECTORS, QUERY, epsilon=1e4, sensitivity=1, labels=list("abcde"), k=2, index="flat"
     )

@@ -36,7 +36,7 @@ def test_a_rare_class_is_found_by_a_balanced_rule_and_not_by_plain_accuracy() ->
     even = learned(rare(), "y", class_weights="balanced", seed=1, **OPTIONS)
     assert plain.text == "always 0"
     assert even.value.predict({"a": [0, 1]}).tolist() == [0, 1]
-    assert str(even.guarantee) == "1-DP, replace one row"
+    assert str(even.guarantee) == "1-DP, protects each row (replace one)"
     assert "balanced" in even.receipt.mechanism and "1/10" in even.receipt.reason
 
 

@@ -46,7 +46,7 @@ def test_a_vote_learns_what_no_rule_of_its_class_can_say() -> None:
     vote = learned(table, "most", method="boosted:1", epsilon=5.0, seed=1)
     assert one.value.score(frame, frame["most"]) < 0.8
     assert vote.value.score(frame, frame["most"]) == 1.0
-    assert str(vote.guarantee) == "5-DP, replace one row"
+    assert str(vote.guarantee) == "5-DP, protects each row (replace one)"
     assert "rounds" in vote.receipt.mechanism and "rules" in vote.receipt.reason
 
 
@@ -106,7 +106,7 @@ def test_a_delta_composes_many_rounds_and_stays_unspent_for_few() -> None:
         )
         return str(vote.guarantee)
 
-    assert guarantee(3) == "1-DP, replace one row"
+    assert guarantee(3) == "1-DP, protects each row (replace one)"
     assert guarantee(30).startswith("(1, 1e-06)-DP")
 
 
@@ -114,7 +114,7 @@ def test_a_pure_budget_is_charged_pure_rounds() -> None:
     table = wn.read_table(majority(), schema=SCHEMA)
     with wn.Session(epsilon=1.0, relation="substitution") as session:
         vote = session.learn(table, "most", method=wn.Boosted(rounds=30), epsilon=1.0)
-    assert str(vote.guarantee) == "1-DP, replace one row"
+    assert str(vote.guarantee) == "1-DP, protects each row (replace one)"
 
 
 @pytest.mark.parametrize("weights", ["balanced", {"no": 1, "yes": 5}, (1, 4)])

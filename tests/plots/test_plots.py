@@ -89,7 +89,7 @@ def draw_bars(
     return draw_top(
         bars,
         title=f"Top {count}: page",
-        subtitle="stability: (1, 1e-06)-DP, add or remove one person",
+        subtitle="stability: (1, 1e-06)-DP, protects each person (add or remove one)",
         margin=margin,
         ending=ending,
     )

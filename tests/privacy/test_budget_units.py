@@ -40,13 +40,16 @@ def test_a_cap_is_about_the_unit_of_what_it_paid_for() -> None:
     session = wn.Session(rows(), epsilon=1.0)
     released = session.tabulate([["town"]], epsilon=1.0)
     assert str(session.budget.guarantee) == str(released.guarantee)
-    assert "one row" in repr(session.budget)
+    assert "protects each row" in repr(session.budget)
     budget = Budget(1.0)
     assert budget.unit is None
     wn.tabulate(people(), [["town"]], epsilon=0.5, budget=budget)
-    assert str(budget.guarantee) == "1-DP, add or remove one who with at most 5 rows"
+    assert (
+        str(budget.guarantee)
+        == "1-DP, protects each who (add or remove one); at most 5 rows of each are counted"
+    )
     wn.tabulate(people(2), [["town"]], epsilon=0.5, budget=budget)
-    assert str(budget.guarantee) == "1-DP, add or remove one who"
+    assert str(budget.guarantee) == "1-DP, protects each who (add or remove one)"
 
 
 @pytest.mark.parametrize("first", ["rows", "people"])
@@ -72,7 +75,7 @@ def test_a_budget_for_people_takes_every_column_of_people_and_neither_rows_nor_b
     budget = Budget(1.0, unit="person")
     budget.charge(TENTH, unit=WHO)
     budget.charge(TENTH, unit=Unit("visitor"))
-    assert str(budget.guarantee) == "1-DP, add or remove one person"
+    assert str(budget.guarantee) == "1-DP, protects each person (add or remove one)"
     for unit in (ROW, BASKET):
         with pytest.raises(RelationMismatch, match=f"about one {unit.name}"):
             budget.charge(TENTH, unit=unit)
@@ -109,7 +112,7 @@ def test_a_ledger_keeps_the_unit_of_a_dataset(tmp_path: Path) -> None:
     assert budget.unit is None
     wn.tabulate(rows(), [["town"]], epsilon=0.5, budget=budget)
     again = RecordedBudget(Ledger.open(tmp_path / "ledger.db"), "town")
-    assert str(again.guarantee) == "2-DP, add or remove one row"
+    assert str(again.guarantee) == "2-DP, protects each row (add or remove one)"
     with pytest.raises(RelationMismatch, match="another dataset"):
         wn.tabulate(people(), [["town"]], epsilon=0.5, budget=again)
     assert ledger.dataset("town").charges == 1 and ledger.verify().ok
@@ -121,7 +124,7 @@ def test_a_dataset_is_opened_for_a_unit(tmp_path: Path) -> None:
     ledger = ledger_at(tmp_path)
     for _ in range(2):
         ledger.open_dataset("town", epsilon=2.0, unit="person")
-    assert str(ledger.dataset("town").guarantee) == "2-DP, add or remove one person"
+    assert str(ledger.dataset("town").guarantee) == "2-DP, protects each person (add or remove one)"
     with pytest.raises(RelationMismatch):
         ledger.open_dataset("town", epsilon=2.0, unit="row")
     with pytest.raises(RelationMismatch):

@@ -280,7 +280,7 @@ def test_five_hundred_updates_at_one_and_a_millionth() -> None:
     plan = calibrate_capped(500, epsilon=1, delta=1e-6, relation=SUB)
     assert plan.epsilon == pytest.approx(0.00699, abs=1e-5)
     assert plan.event == CappedRounds(500, plan.epsilon, plan.steps, SUB)
-    assert str(plan.guarantee) == "(1, 1e-06)-DP, replace one person's record"
+    assert str(plan.guarantee) == "(1, 1e-06)-DP, protects each person (replace one record)"
 
 
 @pytest.mark.slow

@@ -164,7 +164,7 @@ def test_the_accountant_follows_from_delta() -> None:
 def test_the_guarantee_is_the_cap_and_does_not_move() -> None:
     budget = Budget(1, 1e-6, accountant="zcdp")
     before = budget.guarantee
-    assert str(before) == "(1, 1e-06)-DP, add or remove one person"
+    assert str(before) == "(1, 1e-06)-DP, protects each person (add or remove one)"
     assert before.rho == pytest.approx(zcdp_rho(1, 1e-6), rel=1e-12)
     budget.charge(BoundedRange(0.1, ADD))
     assert budget.guarantee == before
@@ -179,7 +179,10 @@ def test_usage_is_shown_in_the_unit_of_the_accountant() -> None:
     assert str(pure.spent) == "epsilon 0.5 of 2" and str(pure.left) == "epsilon 1.5 of 2"
     assert str(zcdp.spent).startswith("rho 0.005 of 0.0")
     assert str(zcdp.spent).endswith("delta of events 0 of 1e-07")
-    assert repr(pure) == "<Budget 2-DP, add or remove one person; used epsilon 0.5 of 2>"
+    assert (
+        repr(pure)
+        == "<Budget 2-DP, protects each person (add or remove one); used epsilon 0.5 of 2>"
+    )
 
 
 def test_events_with_a_delta_need_their_part_set_aside() -> None:

@@ -29,7 +29,7 @@ def rounds(count: int):  # type: ignore[no-untyped-def]
 def test_pure_calibration_divides_exactly() -> None:
     found = calibrate(rounds(10), epsilon=1)
     assert (found.parameter, found.accountant) == (0.1, "pure")
-    assert str(found.guarantee) == "1-DP, add or remove one person"
+    assert str(found.guarantee) == "1-DP, protects each person (add or remove one)"
 
 
 def test_the_better_accountant_is_found() -> None:

@@ -46,7 +46,7 @@ def test_a_plan_says_what_each_round_does() -> None:
     assert plan.selected == BoundedRange(0.0312129, SUB)
     assert plan.measured == Gaussian(64.0761, SUB)
     assert (plan.rounds, plan.measurement, plan.accountant) == (100, "gaussian", "zcdp")
-    assert str(plan.guarantee) == "(1, 1e-06)-DP, replace one person's record"
+    assert str(plan.guarantee) == "(1, 1e-06)-DP, protects each person (replace one record)"
     assert from_json(to_json(plan.event)) == plan.event
 
 
@@ -84,7 +84,7 @@ def test_without_delta_costs_are_summed_and_noise_is_laplace() -> None:
     assert plan.measured == DiscreteLaplace(plan.noise_multiplier, ADD)
     spent = guarantee_of(plan.event).epsilon
     assert 0.99999 < spent <= 1
-    assert str(plan.guarantee) == "1-DP, add or remove one person"
+    assert str(plan.guarantee) == "1-DP, protects each person (add or remove one)"
     Budget(1).charge(plan.event)
 
 

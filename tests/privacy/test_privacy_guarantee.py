@@ -34,9 +34,11 @@ SUB = Relation.SUBSTITUTION
 
 
 def test_a_guarantee_reads_as_a_sentence() -> None:
-    assert str(Guarantee(1.0, 0.0, ADD)) == "1-DP, add or remove one person"
-    assert str(Guarantee(1.0, 1e-6, SUB)) == "(1, 1e-06)-DP, replace one person's record"
-    assert str(Guarantee(0.7, 0.0, ADD)) == "0.7-DP, add or remove one person"
+    assert str(Guarantee(1.0, 0.0, ADD)) == "1-DP, protects each person (add or remove one)"
+    assert (
+        str(Guarantee(1.0, 1e-6, SUB)) == "(1, 1e-06)-DP, protects each person (replace one record)"
+    )
+    assert str(Guarantee(0.7, 0.0, ADD)) == "0.7-DP, protects each person (add or remove one)"
 
 
 def test_a_guarantee_is_never_printed_smaller_than_it_is() -> None:

@@ -33,7 +33,11 @@ def votes(tmp_path: Path) -> Path:
 def test_the_table_shows_value_guarantee_and_receipt(votes: Path) -> None:
     result = run("select", votes, "--epsilon", 1)
     assert result.exit_code == 0 and result.stderr == ""
-    for part in ("[red]oak[/red]", "1-DP, add or remove one person", "permute-and-flip"):
+    for part in (
+        "[red]oak[/red]",
+        "1-DP, protects each person (add or remove one)",
+        "permute-and-flip",
+    ):
         assert part in result.stdout
     assert "operating system" in result.stdout
     assert SECRET not in result.stdout

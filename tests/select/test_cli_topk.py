@@ -72,7 +72,7 @@ def test_the_table_shows_items_guarantee_and_receipt(votes: Path) -> None:
     assert result.exit_code == 0 and result.stderr == ""
     shown = " ".join(result.stdout.split())
     assert "rank item" in shown and "1 [red]oak[/red]" in shown and "2 elm" in shown
-    for part in ("1-DP, add or remove one person", "joint, k=2", "the least error"):
+    for part in ("1-DP, protects each person (add or remove one)", "joint, k=2", "the least error"):
         assert part in shown
     assert "operating system" in shown
     assert SECRET not in result.stdout

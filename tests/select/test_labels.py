@@ -252,7 +252,7 @@ def test_a_log_that_is_gone_costs_nothing(counts: wn.SealedCounts) -> None:
 def test_a_row_is_a_person_where_nobody_is_named() -> None:
     found = wn.labels(wn.counts(LOG, item="what", unit="row"), **ASKED)
     assert set(COMMON) <= set(found.value)
-    assert str(found.guarantee).endswith("add or remove one row")
+    assert str(found.guarantee).endswith("protects each row (add or remove one)")
 
 
 def test_the_command_writes_labels_and_refuses_with_code_two(tmp_path: Path) -> None:

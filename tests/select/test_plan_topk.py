@@ -133,12 +133,18 @@ def test_a_comparison_has_a_row_for_every_mechanism(compared):
 
 
 def test_guarantees_are_those_of_the_releases(compared):
-    assert compared.row("joint").guarantee == "0.2-DP, add or remove one person"
-    assert compared.row("peel-gumbel").guarantee == "(0.2, 1e-06)-DP, add or remove one person"
+    assert compared.row("joint").guarantee == "0.2-DP, protects each person (add or remove one)"
+    assert (
+        compared.row("peel-gumbel").guarantee
+        == "(0.2, 1e-06)-DP, protects each person (add or remove one)"
+    )
     many = planned.top_k(range(400), k=200, epsilon=1, delta=1e-6, method="peel-gumbel", draws=0)
-    assert many.rows[0].guarantee == "(1, 1e-06)-DP, add or remove one person"
-    assert compared.row("gaussian").guarantee == "(0.2, 1e-06)-DP, add or remove one person"
-    assert compared.row("laplace").guarantee == "0.2-DP, add or remove one person"
+    assert many.rows[0].guarantee == "(1, 1e-06)-DP, protects each person (add or remove one)"
+    assert (
+        compared.row("gaussian").guarantee
+        == "(0.2, 1e-06)-DP, protects each person (add or remove one)"
+    )
+    assert compared.row("laplace").guarantee == "0.2-DP, protects each person (add or remove one)"
     assert [row.ordered for row in compared.rows] == [
         True,
         False,
@@ -152,7 +158,7 @@ def test_guarantees_are_those_of_the_releases(compared):
         False,
     ]
     substituted = planned.top_k(COUNTS, k=3, epsilon=0.2, relation="substitution", draws=0)
-    assert substituted.row("joint").guarantee == "0.2-DP, replace one person's record"
+    assert substituted.row("joint").guarantee == "0.2-DP, protects each person (replace one record)"
     assert substituted.row("joint").signed_bound == 2 * compared.row("joint").signed_bound
 
 
@@ -247,7 +253,9 @@ def test_a_plan_is_plain_data_and_a_readable_table(compared):
     assert plain["rows"][0]["simulated"]["l_1"]["median"] >= 0
     assert plain["k"] == 3 and plain["candidates"] == 10
     text = str(compared)
-    assert text.startswith("top 3 of 10, epsilon=0.2, delta=1e-06; add or remove one person")
+    assert text.startswith(
+        "top 3 of 10, epsilon=0.2, delta=1e-06; protects each person (add or remove one)"
+    )
     assert "epsilon for 0.9" in text and "bound 99 %" in text and "nothing was spent" in text
     assert len({len(line) for line in compared.table()}) == 1
     assert "~" in next(line for line in text.splitlines() if line.startswith("gamma"))

@@ -116,7 +116,7 @@ def test_gaussian_noise_pays_for_the_square_root_of_the_items_of_a_person() -> N
     few = wn.Utility.declare(0.1, monotone=True)  # whole counts move by 1 or not at all
     assert one.variance(few) == one.variance(UTILITY)
     top = wn.top_k(sealed(CLEAR, "gaussian"), k=2, with_counts=True, **options("gaussian"))
-    assert str(top.guarantee) == "(1, 1e-06)-DP, add or remove one person"
+    assert str(top.guarantee) == "(1, 1e-06)-DP, protects each person (add or remove one)"
 
 
 def test_gaussian_noise_is_sized_as_a_budget_adds_up() -> None:

@@ -81,7 +81,7 @@ def ann(served: Served, monkeypatch: pytest.MonkeyPatch) -> Client:
 def test_results_look_like_those_of_the_library(ann: Client) -> None:
     picked = ann.select("people", column="colour", epsilon=0.1)
     assert picked.value in ("red", "green", "blue")
-    assert str(picked.guarantee) == "0.1-DP, replace one row"
+    assert str(picked.guarantee) == "0.1-DP, protects each row (replace one)"
     assert picked.receipt.mechanism == "permute-and-flip" and "winnow.ledger#" in str(picked)
     top = ann.top_k("people", k=2, column="colour", epsilon=0.1, with_counts=True)
     assert list(top.to_columns()) == ["item", "count"] and len(top.value) == 2
@@ -112,6 +112,9 @@ def test_results_look_like_those_of_the_library(ann: Client) -> None:
     assert ages.value.groups == (("red",), ("green",), ("blue",))
     assert ages.value.values.shape == (3, 2) and ages.value.quantiles == (0.75, 0.25)
     assert (ages.value.low <= ages.value.values).all() and ages.value.level == 0.9
+    counted = ann.histogram("people", "age", bins=2, epsilon=0.5)
+    assert counted.value.labels == tuple(counted.value.to_columns()["bin"])
+    assert len(counted.value.estimate) == 2
 
 
 def test_a_synthetic_table_has_the_labels_of_the_schema(ann: Client) -> None:

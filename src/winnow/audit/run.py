@@ -44,6 +44,7 @@ from winnow.learn.audit.balanced import balanced_enumerated, balanced_twins
 from winnow.learn.audit.boosted import boosted_enumerated, boosted_twins
 from winnow.lp.audit import lp_enumerated, lp_faithful, lp_twins
 from winnow.numbers.audit import quantiles_enumerated, quantiles_faithful, quantiles_twins
+from winnow.numbers.histogram.audit import histogram_enumerated, histogram_twins
 from winnow.release.graphical.audit.claims import (
     marginal_rounds_enumerated,
     marginal_rounds_faithful,
@@ -139,6 +140,7 @@ def _tables(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from balanced_enumerated(quick=quick)
     yield from boosted_enumerated(quick=quick)
     yield from quantiles_enumerated(quick=quick)
+    yield from histogram_enumerated()
     yield from tables_faithful(quick=quick, seed=seed)
     yield from linear_faithful(quick=quick, seed=seed)
     yield from cut_faithful(seed=seed)
@@ -150,6 +152,7 @@ def _tables(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from balanced_twins(quick=quick)
     yield from boosted_twins(quick=quick)
     yield from quantiles_twins(quick=quick, seed=seed)
+    yield from histogram_twins()
 
 
 def _wide(quick: bool, seed: int) -> Iterator[AuditResult]:

@@ -28,15 +28,21 @@ class Unit:
         return f"{self.name} {self.bound}".rstrip()
 
     def sentence(self, relation: Relation) -> str:
-        """The neighbour relation in words."""
+        """Whom the guarantee protects, the neighbour relation, and what is counted of each."""
+        few = self.bound.removeprefix("with ")
+        verb = "is" if few.startswith("at most 1 ") else "are"
+        limit = f"; {few} of each {verb} counted" if few else ""
+        return f"protects each {self.name} ({self._neighbours(relation)}){limit}"
+
+    def _neighbours(self, relation: Relation) -> str:
+        """What turns a dataset into its neighbour."""
         match relation:
             case Relation.ADD_REMOVE:
-                return f"add or remove one {self}"
-            case Relation.SUBSTITUTION if self == ROW:
-                return "replace one row"
+                return "add or remove one"
+            case Relation.SUBSTITUTION if self.name in (ROW.name, BASKET.name):
+                return "replace one"
             case Relation.SUBSTITUTION:
-                what = "record" if not self.bound else "data"
-                return f"replace one {self.name}'s {what}{f', {self.bound}' if self.bound else ''}"
+                return "replace all data of one" if self.bound else "replace one record"
             case never:
                 assert_never(never)
 
