@@ -281,8 +281,7 @@ def test_floors_that_floats_leave_open_are_exact() -> None:
 
     tape = Tape.seeded(3)
     scale = Fraction(2**41)
-    items = np.arange(20)
-    quick = integer._floor_of_clocks(tape, tape.words(0, 20), items.__getitem__, scale)
+    quick = integer.floors_of_clocks(tape, 0, 20, scale)
     exact = [integer._exact_floor(tape, i, scale) for i in range(20)]
     assert quick.tolist() == exact
 

@@ -102,8 +102,7 @@ def discrete_laplace_array(
     for first in range(0, size, CHUNK):
         part = slice(first, min(first + CHUNK, size))
         count = part.stop - part.start
-        item = 2 * (start + part.start)
-        steps = _floor_of_clocks(tape, tape.words(item, 2 * count), partial(add, item), scale)
+        steps = floors_of_clocks(tape, 2 * (start + part.start), 2 * count, scale)
         result[part] = steps[::2] - steps[1::2]
     return result
 
@@ -113,20 +112,25 @@ def discrete_laplace_at(
 ) -> NDArray[np.int64]:
     """``discrete_laplace_array(tape, size, scale)[places]``; ``words`` are all its first bits."""
     items = (2 * places[:, None] + np.arange(2)).reshape(-1)
-    steps = _floor_of_clocks(tape, words[items], items.__getitem__, scale)
+    steps = _floors_at(tape, words[items], items.__getitem__, scale)
     return steps[::2] - steps[1::2]
 
 
-def _floor_of_clocks(
+def floors_of_clocks(tape: Tape, first: int, size: int, scale: Fraction) -> NDArray[np.int64]:
+    """floor(E_i * scale) for the items first .. first + size - 1, E_i = -ln V_i.
+
+    The first 32 bits decide nearly all of them, 96 bits most of the rest.
+    """
+    return _floors_at(tape, tape.words(first, size), partial(add, first), scale)
+
+
+def _floors_at(
     tape: Tape,
     words: Words,
     items: Callable[[NDArray[np.int64]], NDArray[np.int64]],
     scale: Fraction,
 ) -> NDArray[np.int64]:
-    """floor(E_i * scale) for the items with these words, E_i = -ln V_i.
-
-    The first 32 bits decide nearly all of them, 96 bits most of the rest.
-    """
+    """The floors for words that are those of ``items`` of their places."""
     clock, error = first_clocks(words)
     steps, unsure = _floors(clock, error, scale)
     if len(unsure):
