@@ -294,7 +294,7 @@ def _from_frame(data: Any, label_column: str | None, score_column: str | None) -
     if isinstance(native, nw.Series):
         if label_column is not None or score_column is not None:
             raise DataError("label and score columns are for data frames; this is a single column")
-        index = getattr(data, "index", None)
+        index: Any = getattr(data, "index", None)
         if type(index).__name__ == "RangeIndex":  # positions, or some of them: no two are equal
             return range(index.start, index.stop, index.step), _column(native)
         labels = index.tolist() if index is not None and hasattr(index, "tolist") else None
