@@ -105,8 +105,8 @@ print(tables.to_pandas())
         "numbers", "Numbers", "Means, sums, deviations, quantiles and histograms.",
         "numbers",
         ("winnow.numbers",),
-        commands=("moments", "plan moments", "quantiles", "plan quantiles", "histogram",
-                  "plan histogram"),
+        commands=("bounds", "plan bounds", "moments", "plan moments", "quantiles",
+                  "plan quantiles", "histogram", "plan histogram"),
         example="""
 import pandas as pd
 import winnow as wn
