@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from winnow.core.checks import exact
 from winnow.core.column import Column
 from winnow.core.number_grid import NumberGrid
-from winnow.core.schema import Schema
 from winnow.errors import ParameterError
 from winnow.foreign import shown
 
@@ -58,9 +57,9 @@ class Bins:
         return np.concatenate([np.flatnonzero(widths > 0), more])
 
 
-def bins_schema(name: str, size: int) -> Schema:
-    """One column, whose codes are the bins."""
-    return Schema((Column(name, "codes", codes=size),))
+def bins_column(name: str, size: int) -> Column:
+    """A column whose codes are the bins."""
+    return Column(name, "codes", codes=size)
 
 
 def equal_bins(column: Column, grid: NumberGrid, number: int) -> Bins:
