@@ -15,11 +15,11 @@ from golden.command import in_turn, winnow
 from golden.data import people, write_csv, write_people
 
 HELP = (
-    "", "demo", "select", "top-k", "itemsets", "learn", "tabulate", "quantiles", "histogram",
-    "release", "ask", "lp",
+    "", "demo", "select", "top-k", "itemsets", "learn", "tabulate", "moments",
+    "quantiles", "histogram", "release", "ask", "lp",
     "mips", "boost", "plan",
     "plan select", "plan top-k", "plan margin", "plan itemsets", "plan learn",
-    "plan tabulate", "plan quantiles", "plan histogram", "plan release", "plan lp",
+    "plan tabulate", "plan moments", "plan quantiles", "plan histogram", "plan release", "plan lp",
     "plan ask", "schema", "schema draft", "schema check",
     "ledger", "ledger init", "ledger show", "ledger verify", "ledger export",
     "ledger share",
@@ -108,6 +108,11 @@ LINES = (
     f"tabulate {TABLE} --workload marginals:2+prefixes:age --epsilon 1 --delta 1e-6 {SEED} --json",
     f"tabulate {TABLE} --by sex --values rooms --epsilon 1 {SEED}",
     f"tabulate {TABLE} --epsilon 1 {SEED}",
+    f"moments {TABLE} --values rooms --statistics mean,deviation --by sex --epsilon 2 {SEED}",
+    f"moments {TABLE} --values rooms --epsilon 1 --delta 1e-6 {SEED} --json",
+    f"moments {TABLE} --values town --epsilon 1 {SEED}",
+    "plan moments --schema schema.json --values rooms --epsilon 1",
+    "plan moments --schema schema.json --values rooms --rows 500 --error .1 --json",
     f"quantiles {TABLE} --column rooms --quantiles .25,.5 --by sex --level .9 --epsilon 2 {SEED}",
     f"quantiles {TABLE} --column rooms --epsilon 1 {SEED} --json",
     f"quantiles {TABLE} --column town --epsilon 1 {SEED}",

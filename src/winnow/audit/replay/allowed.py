@@ -161,6 +161,7 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     "histogram": _released("the noisy counts", "result.value.estimate*")
     + _released("the edges, where they are private", "result.value.starts*", "result.value.ends*")
     + _SHOWN,
+    "moments": _released("the moments", "result.value.held*", "result.value.notes*") + _SHOWN,
     "ask": _ANSWERS,
     "resume": _ANSWERS + _JOURNAL,
     "Session": _released("what the verbs drew", "result.*.value", "result.*.value.*")
@@ -244,6 +245,9 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     + _TEXT,
     "winnow quantiles": _released("the quantiles", "*.json.quantiles*") + _DOCUMENT + _TEXT,
     "winnow histogram": _released("the noisy counts and their edges", "*.json.bins*")
+    + _DOCUMENT
+    + _TEXT,
+    "winnow moments": _released("the moments", "*.json.moments*", "*.json.notes*")
     + _DOCUMENT
     + _TEXT,
     "winnow ask": _released(
