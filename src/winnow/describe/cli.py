@@ -148,7 +148,7 @@ def _show(released: Released[Description], written: list[tuple[str, Path]]) -> N
         lines.add_row(what, Text(visible(path), style="bold green"))
     public = f"{value.rows.value:,.0f}, public"
     lines.add_row("rows", Text(str(value.rows) if value.rows.standard_error else public))
-    lines.add_row("intervals", f"± reaches {100 * value.level:g} % of the noise")
+    lines.add_row("errors", Text(value.note))
     add_receipt(lines, released)
     show.print(lines)
 

@@ -22,7 +22,7 @@ from winnow.describe.request import Describe
 from winnow.describe.result import ColumnSummary, Description, summed_up
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
-from winnow.numbers.histogram.bins import Bins, bins_column, equal_bins
+from winnow.numbers.histogram.bins import Bins, bins_column, even_bins
 from winnow.numbers.histogram.crossing import Placed, binned
 from winnow.numbers.moments.plan import MomentsPlan
 from winnow.numbers.moments.request import Moments
@@ -46,7 +46,7 @@ class DescribeRow:
     what: str
     error: float | None
     """A standard error, of a mean for the public number of rows; None: that is not known. Of
-    quantiles by how many rows all of them are off at most, with probability 0.95."""
+    quantiles the largest rank error, in rows."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -78,7 +78,9 @@ class DescribePlan(Plan[SealedTable, Description], InNotebook):
                 for row in self.moments.expected
             ]
         found += [
-            DescribeRow(each.asked.column, "quantiles", max(row.bound for row in each.expected))
+            DescribeRow(
+                each.asked.column, "quantiles", max(row.rank_error for row in each.expected)
+            )
             for each in self.quantiles
         ]
         return tuple(found)
@@ -209,7 +211,7 @@ def _bins(column: Column, most: int) -> Bins | None:
     """The bins of a column of numbers; None: its values are counted."""
     if column.grid is None:
         return None
-    return equal_bins(column, column.grid, min(most, column.grid.size))
+    return even_bins(column, column.grid, most)
 
 
 def _counting(

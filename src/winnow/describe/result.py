@@ -40,18 +40,23 @@ class Described:
     high: float
 
     def __str__(self) -> str:
+        if not self.standard_error:
+            return number_text(self.value)
         reach = max(self.high - self.value, self.value - self.low)
         return f"{number_text(self.value)} ± {number_text(reach)}"
 
 
 @dataclass(frozen=True)
 class DescribedQuantile:
-    """A released quantile, and by how many rows it is off at most."""
+    """A released quantile, and by how many rows it is off."""
 
     quantile: float
     value: Any
-    rows_off: float
-    """With probability 0.95, all quantiles of the column at once."""
+    rank_error: float
+    """In rows: the root mean square where rows lie close together."""
+    bound: float
+    """In rows: all quantiles of the column are within theirs with probability 0.95, whatever the
+    rows are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,14 +86,14 @@ class ColumnSummary:
         return "".join(_BLOCKS[step] for step in steps)
 
     def lines(self) -> Iterator[tuple[str, Any, float, float, float, float]]:
-        """Statistic, value, standard error, interval, and by how many rows it may be off."""
+        """Statistic, value, standard error, interval, and by how many rows it is off."""
         none = float("nan")
         for name in ("missing", "mean", "deviation"):
             held = getattr(self, name)
             if held is not None:
                 yield name, held.value, held.standard_error, held.low, held.high, none
         for each in self.quantiles:
-            yield f"quantile {each.quantile:g}", each.value, none, none, none, each.rows_off
+            yield f"quantile {each.quantile:g}", each.value, none, none, none, each.rank_error
         for value, held in self.top:
             yield f"rows with {value}", held.value, held.standard_error, held.low, held.high, none
         if self.histogram is not None:
@@ -170,7 +175,7 @@ class Description(Plotted, InNotebook, Framed):
             ("", "rows", rows.value, rows.standard_error, rows.low, rows.high, float("nan"))
         ]
         lines += [(each.name, *line) for each in self.columns for line in each.lines()]
-        heads = ("column", "statistic", "value", "standard_error", "low", "high", "rows_off")
+        heads = ("column", "statistic", "value", "standard_error", "low", "high", "rank_error")
         return {
             head: plain_column(list(held))
             for head, held in zip(heads, zip(*lines, strict=True), strict=True)
@@ -181,17 +186,25 @@ class Description(Plotted, InNotebook, Framed):
         asked = next((each.quantiles for each in self.columns if each.quantiles), ())
         heads = ["column", "missing", "mean", "deviation"]
         heads += [_percent(each.quantile) for each in asked]
-        heads += ["rank off by", "most common values, or histogram"]
+        heads += ["rank error", "most common values, or histogram"]
         lines = []
         for each in self.columns:
             told = [each.missing, each.mean, each.deviation]
             line = [each.name, *("" if held is None else str(held) for held in told)]
             line += [number_text(q.value) for q in each.quantiles] or [""] * len(asked)
-            most = max((q.rows_off for q in each.quantiles), default=None)
-            line.append("" if most is None else f"{number_text(float(np.ceil(most)))} rows")
+            most = max((q.rank_error for q in each.quantiles), default=None)
+            line.append("" if most is None else f"{most:,.0f} rows")
             line.append(each.shape or ", ".join(f"{v}: {held}" for v, held in each.top[:3]))
             lines.append(line)
         return heads, lines
+
+    @property
+    def note(self) -> str:
+        """What ± and a rank error mean."""
+        return (
+            f"± holds with probability {self.level:g}; a rank error says how many rows lie between "
+            "a quantile and the true one, in root mean square"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain data, ready for JSON."""
@@ -221,7 +234,7 @@ class Description(Plotted, InNotebook, Framed):
         heads, lines = self.table()
         title = f"{self.rows} rows, {len(self.columns)} columns"
         card = Card(title, heads, lines[:MOST_ROWS], len(lines), 0, picture=self._picture)
-        return card.with_notes(("intervals", f"± reaches {100 * self.level:g} % of the noise"))
+        return card.with_notes(("errors", self.note))
 
     def _picture(self, ending: str = ".png") -> bytes:
         from winnow.show.plots.description import draw_description
@@ -291,9 +304,9 @@ def _moment(moments: ReleasedMoments, column: str, statistic: str) -> Described:
 def _quantiles(
     found: ReleasedQuantiles, expected: Sequence[QuantileRow]
 ) -> tuple[DescribedQuantile, ...]:
-    bounds = {row.quantile: row.bound for row in expected}
+    errors = {row.quantile: (row.rank_error, row.bound) for row in expected}
     pairs = zip(found.quantiles, found.values.tolist(), strict=True)
-    return tuple(DescribedQuantile(q, value, float(bounds[q])) for q, value in pairs)
+    return tuple(DescribedQuantile(q, value, *errors[q]) for q, value in pairs)
 
 
 def _percent(quantile: float) -> str:

@@ -73,6 +73,13 @@ def equal_bins(column: Column, grid: NumberGrid, number: int) -> Bins:
     return Bins(grid, stops, further(column, grid))
 
 
+def even_bins(column: Column, grid: NumberGrid, most: int) -> Bins:
+    """At most so many bins of one width, but for the last, which has the end of the grid."""
+    width = max(1, -(-(grid.size - 1) // most))
+    stops = (*range(width, grid.size - 1, width), grid.size)
+    return Bins(grid, stops, further(column, grid))
+
+
 def bins_between(column: Column, grid: NumberGrid, edges: Sequence[Any]) -> Bins:
     """Bins between public edges; each begins with its edge, and the last ends with the last one.
 

@@ -67,10 +67,7 @@ def _numbers(value: Description) -> str:
         return ""
     kept = [i for i in range(len(heads) - 1) if i == 0 or any(line[i] for line in told)]
     named = [(heads[i], i > 0) for i in kept]
-    says = paragraph(
-        f"± reaches {100 * value.level:g} % of the noise. Of quantiles it is said by how many rows "
-        "they are off at most, with probability 0.95."
-    )
+    says = paragraph(f"{value.note}.")
     return heading("Numbers") + says + table(named, [[line[i] for i in kept] for line in told])
 
 
