@@ -185,7 +185,7 @@ def planned(asked: Describe, about: Any) -> DescribePlan:
         named.append(("means and deviations", moments.mechanism))
     steps += quantiles
     named += [(f"quantiles of {each.asked.column}", each.mechanism) for each in quantiles]
-    mechanism = Together("describe", tuple(named))
+    mechanism = Together(f"describe, {len(schema.columns)} columns", tuple(named))
 
     def check(table: SealedTable) -> None:
         for step in steps:
@@ -197,7 +197,6 @@ def planned(asked: Describe, about: Any) -> DescribePlan:
         guarantee=guarantee_of(mechanism.promise(public.relation).event),
         draw=_draw(asked, schema, bins, counting, moments, quantiles),
         check=check,
-        title=f"describe, {len(schema.columns)} columns",
         seconds=sum(step.seconds for step in steps),
         asked=asked,
         about=public,
