@@ -30,6 +30,7 @@ from winnow.privacy.rounding import stated_at_least, stated_at_most
 from winnow.read.baskets import SealedBaskets, read_baskets
 from winnow.read.counts import SealedCounts, counts
 from winnow.read.crossing import Rows, SealedTable, fingerprint_of_files
+from winnow.read.options import Reading
 from winnow.read.people import BoundedPeople
 from winnow.read.table import read_table
 from winnow.serve import replies
@@ -189,7 +190,7 @@ def read_data(declared: Declaration, home: Path, salt: str) -> Data:
                 person=declared.person,
                 max_rows=declared.max_per_person,
                 relation=relation,
-                salt=salt,
+                reading=Reading(salt=salt),
             )
         case "events":
             assert declared.item is not None
@@ -200,7 +201,7 @@ def read_data(declared: Declaration, home: Path, salt: str) -> Data:
                 max_items=None if declared.person is None else declared.max_per_person,
                 items=public,
                 relation=relation,
-                salt=salt,
+                reading=Reading(salt=salt),
             )
         case "baskets":
             return read_baskets(
@@ -208,12 +209,11 @@ def read_data(declared: Declaration, home: Path, salt: str) -> Data:
                 unit="basket" if declared.person is None else None,
                 person=declared.person,
                 max_baskets=None if declared.person is None else declared.max_per_person,
-                basket=declared.basket,
-                item=declared.item,
+                layout=declared.layout,
                 items=public,
                 max_items=declared.max_items,
                 relation=relation,
-                salt=salt,
+                reading=Reading(salt=salt),
             )
 
 
