@@ -21,6 +21,7 @@ from winnow.core.unit import PERSON, ROW, Unit, at_most
 from winnow.core.utility import Utility, declared
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded, instead, shown
+from winnow.read.groups import Groups, group_column, public_pairs
 from winnow.read.kept import KEEP, MOST_COLLECTED, KeptCounts
 from winnow.read.large_counts import PackedLabels
 from winnow.read.people import BoundedPeople
@@ -58,6 +59,9 @@ class SealedCounts:
     """Whose items were bounded, for an estimate of what that left out; None: nobody's."""
     weighed: WeighedItems | None = None
     """The people behind private items, whose weight can be spread over them; None: not known."""
+    groups: Groups | None = None
+    """Where items are those of groups: an item is then a pair of a group and an item. Private ones
+    are told by one text each (``winnow.read.groups``)."""
 
     @property
     def relation(self) -> Relation:
@@ -154,6 +158,7 @@ def counts(
     delimiter: str | None = None,
     encoding: str = "utf-8",
     names: Sequence[str] | None = None,
+    by: Groups | str | None = None,
     memory: str = "2GB",
     parts: int | None = None,
     salt: str | None = None,
@@ -190,6 +195,11 @@ def counts(
     ``delimiter`` separates fields where the name of the file does not say it, ``encoding`` is
     "utf-8" or "latin-1", and ``names`` names the columns of a file whose first line is a row.
 
+    ``by="country"`` counts the items of each group, so that ``winnow.top_k`` gives a list for each;
+    ``wn.Groups("country", names=[...], most=1)`` says which groups there are, where that is public,
+    and bounds the groups of one person. ``max_items`` then bounds the items of a person in all of
+    their groups together.
+
     ``memory`` limits DuckDB for files and data frames, and nothing is spilled to disk: people
     are counted in ``parts`` (rounded up to a power of two), as many as that needs; ``progress``
     is called with (parts done, parts in all). A connection or relation of yours keeps its own
@@ -223,21 +233,30 @@ def counts(
         )
     check_unit(unit, person)
     one_of(KEEP, keep=keep)
-    who = ROW if person is None else at_most(person, max_items, item)
+    groups = Groups.of(by)
+    few = () if groups is None else ((groups.most, groups.by),)
+    who = ROW if person is None else at_most(person, (max_items, item), *few)
     utility = Utility.declare(1, monotone=True, relation=relation)
     public, listed = (None, None) if items is None else public_list(items)
-    used = [item] if person is None else [item, person]
+    group = None
+    if groups is not None:
+        names = None if groups.names is None else public_list(groups.names)[1]
+        group = group_column(groups, names, person)
+        if public is not None:
+            public, listed = public_pairs(public, listed or (), groups, names)
+    by_column = None if groups is None else groups.by
+    used = [name for name in (item, person, by_column) if name is not None]
     engine = engine_for(source, memory, used, text)
     salt = salt_of_run(salt)
     key = os.urandom(16).hex() if salt is None else hashlib.blake2b(str(salt).encode()).hexdigest()
-    query = CountQuery(item, person, max_items, key, listed)
+    query = CountQuery(item, person, max_items, key, listed, group=group)
     bound = 1 if person is None else max_items
     people = None
     if person is not None and max_items is not None:
-        people = BoundedPeople.of_items(engine, item, person, max_items, listed)
+        people = BoundedPeople.of_items(engine, query)
     weighed = None
     if person is not None and listed is None:
-        weights = WeightsOfSource(engine, item, person, key, keep, parts)
+        weights = WeightsOfSource(engine, query, keep, parts)
         weighed = WeighedItems(Sealed(weights, "weights"))
     totals = None
     if keep != "engine":
@@ -248,15 +267,17 @@ def counts(
         kept: Sealed[Scores | KeptCounts] = Sealed(engine.keep(query, parts, progress), "counts")
         nowhere: Sealed[Sequence[Any]] = Sealed([], "items")  # the engine has them
         labels = nowhere if public is None else public
-        return SealedCounts(kept, labels, utility, bound, who, people, weighed)
+        return SealedCounts(kept, labels, utility, bound, who, people, weighed, groups)
     if public is not None and listed is not None:
         values = np.array([totals.get(text, 0) for text in listed], np.int64)
         what = f"counts of {len(public)} items"
-        return SealedCounts(Sealed(values, what), public, utility, bound, who, people)
+        sealed = Sealed(values, what)
+        return SealedCounts(sealed, public, utility, bound, who, people, groups=groups)
     found: Sequence[Any] = sorted(totals)
     values = np.array([totals[label] for label in found], np.int64)
     private: Sealed[Sequence[Any]] = Sealed(found, "items")
-    return SealedCounts(Sealed(values, "counts"), private, utility, bound, who, people, weighed)
+    sealed = Sealed(values, "counts")
+    return SealedCounts(sealed, private, utility, bound, who, people, weighed, groups)
 
 
 @guarded

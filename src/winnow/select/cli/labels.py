@@ -23,6 +23,7 @@ from winnow.cli.reporting import reported, saved_then_shown
 from winnow.core.checks import count as whole
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
+from winnow.select.cli.groups import ONE_LIST, GroupOptions
 from winnow.select.request import FindLabels
 
 _COLUMNS = "Columns and people"
@@ -58,6 +59,7 @@ def labels(
     asked: Typed[FindLabels],
     seed: SeedOption = None,
     text: TextOptions = PLAIN_TEXT,
+    grouped: GroupOptions = ONE_LIST,
     person: Annotated[
         str | None,
         option("--person", "COLUMN", "The column that says whose event it is.", _COLUMNS),
@@ -106,7 +108,8 @@ def labels(
     request = asked(budget=budget, seed=seed)
     read = named_by(file)
     check_targets(read, out, None)
-    about = about_log(item, person, max_items, relation, None)
+    groups = grouped.said(line_breaks=text.line_breaks)
+    about = about_log(item, person, max_items, relation, None, groups)
     plan = request.plan(about)  # what cannot be met is refused before anything is read
     warn_of_other_labels(budget, read)
     with counting(f"counting {file}") if are_large(read) else nullcontext() as progress:
@@ -122,7 +125,7 @@ def labels(
 
     with saved_then_shown(released, json, show):
         if out is not None:
-            save_top(out, released, with_counts=False)
+            save_top(out, released)
 
 
 @reported()
