@@ -102,6 +102,7 @@ from winnow.release.verb import release as release
 from winnow.select.label_methods import OptimalRule as OptimalRule
 from winnow.select.label_methods import TruncatedLaplace as TruncatedLaplace
 from winnow.select.label_methods import WeightedGaussian as WeightedGaussian
+from winnow.select.lists import ListsByGroup as ListsByGroup
 from winnow.select.methods import Choosing as Choosing
 from winnow.select.methods import DistanceToInstability as DistanceToInstability
 from winnow.select.methods import Exponential as Exponential
