@@ -21,6 +21,7 @@ from learning_figure import learning_classifiers
 import winnow as wn
 from winnow.select.mechanisms.sparse_vector import SparseVector
 from winnow.show.plots.figures import STYLES, add_axes, as_file, empty_figure, new_figure
+from winnow.show.plots.histogram import draw_histogram
 from winnow.show.plots.release import draw_columns
 from winnow.show.plots.tables import draw_table
 
@@ -81,6 +82,16 @@ def quantiles_by_region() -> bytes:
     axes.set(xlabel="income")
     axes.legend(title="region")
     return _finish(figure, axes, "Quartiles with 95 % intervals, epsilon 2", grid="x")
+
+
+def histogram_of_incomes() -> bytes:
+    """Made-up incomes in bins between private quantiles."""
+    rng = np.random.default_rng(0)
+    people = pd.DataFrame({"income": np.r_[rng.lognormal(10, 0.5, 3600), np.full(900, 12_000)]})
+    income = {"type": "number", "low": 0, "high": 200_000, "step": 0.01, "clip": True}
+    sealed = wn.read_table(people, schema={"income": income})
+    found = wn.histogram(sealed, "income", bins=20, split="quantiles", epsilon=1, seed=4)
+    return draw_histogram(found.value)
 
 
 def gallery_speed() -> bytes:
@@ -380,6 +391,7 @@ FIGURES_DRAWN: tuple[Callable[[], bytes], ...] = (
     tables_heat,
     front_synthetic,
     quantiles_by_region,
+    histogram_of_incomes,
     learning_classifiers,
 )
 

@@ -68,6 +68,10 @@ from winnow.lp.sealing import LpProblem as LpProblem
 from winnow.lp.sealing import lp_problem as lp_problem
 from winnow.lp.solution import LpSolution as LpSolution
 from winnow.lp.verb import lp as lp
+from winnow.numbers.histogram.result import ReleasedHistogram as ReleasedHistogram
+from winnow.numbers.histogram.verb import histogram as histogram
+from winnow.numbers.moments.result import ReleasedMoments as ReleasedMoments
+from winnow.numbers.moments.verb import moments as moments
 from winnow.numbers.result import ReleasedQuantiles as ReleasedQuantiles
 from winnow.numbers.verb import quantiles as quantiles
 from winnow.privacy.accountants import as_substitution as as_substitution

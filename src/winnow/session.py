@@ -33,6 +33,12 @@ from winnow.lp.request import Lp
 from winnow.lp.sealing import LpProblem
 from winnow.lp.solution import LpSolution
 from winnow.lp.verb import solved as solved_program
+from winnow.numbers.histogram.request import Histogram
+from winnow.numbers.histogram.result import ReleasedHistogram
+from winnow.numbers.histogram.verb import histogram_of
+from winnow.numbers.moments.request import Moments
+from winnow.numbers.moments.result import ReleasedMoments
+from winnow.numbers.moments.verb import moments_of
 from winnow.numbers.request import Quantiles
 from winnow.numbers.result import ReleasedQuantiles
 from winnow.numbers.verb import quantiles_of
@@ -54,8 +60,9 @@ from winnow.select.request import Above, FindLabels, Select, TopK
 from winnow.select.verb import compared, discovered, most_common, open_above, selected
 
 Asked = TypeVar(
-    "Asked", Above, Ask, Boost, FindLabels, Itemsets, Lp, Mips, Quantiles, Release, Select,
-    Tabulate, TopK,
+    "Asked", Above, Ask, Boost, FindLabels, Histogram, Itemsets, Lp, Mips, Moments, Quantiles,
+    Release,
+    Select, Tabulate, TopK,
 )  # fmt: skip
 
 
@@ -182,10 +189,20 @@ class Session:
             return tabulated(asked.by, self._paid(replace(asked, by=None)))
         return tabulated(self._own_table(), self._paid(asked))
 
+    @takes(Moments)
+    def moments(self, asked: Moments) -> Released[ReleasedMoments]:
+        """``winnow.moments`` of this session's table, charged to its budget."""
+        return moments_of(self._own_table(), self._paid(asked))
+
     @takes(Quantiles)
     def quantiles(self, asked: Quantiles) -> Released[ReleasedQuantiles]:
         """``winnow.quantiles`` of this session's table, charged to its budget."""
         return quantiles_of(self._own_table(), self._paid(asked))
+
+    @takes(Histogram)
+    def histogram(self, asked: Histogram) -> Released[ReleasedHistogram]:
+        """``winnow.histogram`` of this session's table, charged to its budget."""
+        return histogram_of(self._own_table(), self._paid(asked))
 
     @takes(Ask)
     def ask(self, asked: Ask) -> Opened:

@@ -45,7 +45,11 @@ from winnow.lp.kernels.scalar_program import ConstraintRows
 from winnow.lp.mechanisms.constraint import ConstraintPrivateLp
 from winnow.lp.mechanisms.scalar import ScalarPrivateLp
 from winnow.mechanisms import CLASSES, ITEMSETS, TABLE, MechanismRow, row_named
+from winnow.numbers.histogram.request import Histogram
 from winnow.numbers.mechanism import HalvingQuantiles
+from winnow.numbers.moments.audit import column as valued
+from winnow.numbers.moments.audit import made as made_sums
+from winnow.numbers.moments.measured import all_rows, first
 from winnow.numbers.tree import QuantileTree
 from winnow.read.people import PersonBound
 from winnow.release.matrices.mechanism import MeasureLinear
@@ -490,6 +494,29 @@ def _quantiles() -> Iterator[Subject]:
     made = HalvingQuantiles(1, Fraction(1, 2), QuantileTree((1, 2), 3), 3, 1)
     yield Subject("quantiles, halving", made, table, drawn, (), looks=True)
 
+    def counted(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
+        plan = replace(in_bins.plan(data), mechanism=mechanism)
+        return redeem(plan.map(lambda histogram: histogram.to_dict()), data, grant, tape)
+
+    in_bins = Histogram("b", bins=2, split="quantiles", epsilon=1)
+    both = in_bins.plan(table()).mechanism
+    yield Subject("histogram over private edges", both, table, counted, (), looks=True)
+
+
+def _moments() -> Iterator[Subject]:
+    def drawn(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
+        plan = replace(
+            plan_of(mechanism, data.relation),
+            draw=lambda private, key: mechanism.drawn(private, (), key).tolist(),
+            check=mechanism.check,
+        )
+        return redeem(plan, data, grant, tape)
+
+    own = replace(valued("b"), place=1)
+    for law in ("box", "gaussian"):
+        made = replace(made_sums((all_rows(), first(own)), law), delta=1e-3)
+        yield Subject(f"moments, {law}", made, table, drawn, (), looks=True)
+
 
 SUBJECTS: tuple[Subject, ...] = (
     *_additive(),
@@ -508,6 +535,7 @@ SUBJECTS: tuple[Subject, ...] = (
     *_sessions(),
     *_programs(),
     *_quantiles(),
+    *_moments(),
 )
 
 # --- verbs: what they refuse costs nothing ---

@@ -76,9 +76,17 @@ VERBS: dict[str, Case] = {
         people, {"epsilon": 1.0}, lambda: wn.plan.table(SCHEMA, rows=400), given=(["a", "b"],),
         facts=ROWS,
     ),
+    "moments": Case(
+        people, {"epsilon": 1.0, "by": ["a"]}, lambda: wn.plan.table(SCHEMA, rows=400),
+        given=("b", ["mean", "deviation"]), facts=ROWS,
+    ),
     "quantiles": Case(
         people, {"epsilon": 1.0, "by": ["a"]}, lambda: wn.plan.table(SCHEMA, rows=400),
         given=("b", [0.25, 0.5]), facts=ROWS,
+    ),
+    "histogram": Case(
+        people, {"epsilon": 1.0, "bins": 3, "split": "quantiles"},
+        lambda: wn.plan.table(SCHEMA, rows=400), given=("b",), facts=ROWS,
     ),
     "release": Case(
         people, {"epsilon": 1.0}, lambda: wn.plan.table(SCHEMA, rows=400),

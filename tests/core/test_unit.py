@@ -64,12 +64,12 @@ def test_tables_and_baskets_name_their_unit() -> None:
     )
     baskets = wn.read_baskets([["x", "y"], ["x"]], unit="basket", items=["x", "y"])
     found = wn.itemsets(baskets, size=1, epsilon=1.0)
-    assert str(found.guarantee).endswith("one basket")
+    assert str(found.guarantee).endswith("protects each basket (add or remove one)")
     pages = wn.read_baskets(
         LOG, basket="visitor", item="page", person="visitor", max_baskets=1, items=["x", "y"]
     )
     found = wn.itemsets(pages, size=1, epsilon=1.0)
-    assert str(found.guarantee).endswith("one visitor with at most 1 basket")
+    assert str(found.guarantee).endswith("; at most 1 basket of each is counted")
 
 
 @pytest.mark.parametrize("name", ["row", "basket"])

@@ -40,7 +40,7 @@ def test_a_cap_is_about_the_unit_of_what_it_paid_for() -> None:
     session = wn.Session(rows(), epsilon=1.0)
     released = session.tabulate([["town"]], epsilon=1.0)
     assert str(session.budget.guarantee) == str(released.guarantee)
-    assert "one row" in repr(session.budget)
+    assert "protects each row" in repr(session.budget)
     budget = Budget(1.0)
     assert budget.unit is None
     wn.tabulate(people(), [["town"]], epsilon=0.5, budget=budget)

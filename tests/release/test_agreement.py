@@ -12,6 +12,8 @@ import pytest
 
 import winnow as wn
 from reference.releasing import flat_release
+from winnow.core.workloads.written import read_workload, written_workload
+from winnow.release.value import AnsweredSynthetic
 
 SIZES = {"age": 9, "school": 6, "work": 5, "house": 3, "sex": 2}
 ROWS = 8_000
@@ -96,6 +98,56 @@ def test_a_file_has_the_answers_that_a_user_sees(value: Any) -> None:
         np.testing.assert_allclose(document["answers"], value._fractions(value.workload))
     if value.fit is not None:
         assert document["fit"]["gap"] == value.fit.gap
+
+
+def test_a_release_that_was_saved_answers_as_before(value: Any) -> None:
+    again: Any = wn.SyntheticDistribution.from_dict(json.loads(json.dumps(value.to_dict())))
+    assert type(again) is type(value)
+    for workload in (wn.marginals(2), wn.marginals(1), wn.marginals(["sex", "age"])):
+        np.testing.assert_allclose(again.answers(workload), value.answers(workload), atol=1e-12)
+    if "released" in value.to_dict():
+        one, two = value.to_columns(), again.to_columns()
+        assert list(one) == list(two)
+        for name in {"estimate", "standard_error", "unbiased", "low", "high"} & set(one):
+            np.testing.assert_allclose(one[name], two[name], rtol=1e-9, atol=1e-7)
+    if isinstance(value, AnsweredSynthetic):
+        assert again.errors.to_dict() == pytest.approx(value.errors.to_dict())
+        assert again.to_dict().keys() == value.to_dict().keys()
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [wn.prefixes("age"), wn.where(age=[0, 4], sex=1), wn.ranges("age") * wn.marginals("sex")],
+    ids=["prefixes", "where", "products"],
+)
+def test_a_saved_release_of_other_queries_answers_as_before(
+    asked: Any, people: wn.SealedTable
+) -> None:
+    value: Any = flat_release(people, asked, **HOW).value
+    again: Any = wn.SyntheticDistribution.from_dict(json.loads(json.dumps(value.to_dict())))
+    np.testing.assert_allclose(again.answers(), value.answers(), atol=1e-12)
+    np.testing.assert_allclose(again.answers(asked), value.answers(asked), atol=1e-12)
+    np.testing.assert_array_equal(again.standard_errors, value.standard_errors)
+    assert again.workload.label(0) == value.workload.label(0)
+
+
+def test_every_kind_of_query_is_written_and_read() -> None:
+    schema, random = wn.Schema.parse({"a": 3, "b": 4}), np.random.default_rng(5)
+    every = (
+        wn.marginals(2)
+        + wn.ranges("a")
+        + wn.prefixes("b") * wn.marginals("a")
+        + wn.where(a=[0, 2], b=1)
+        + wn.queries(random.random((3, 12)) < 0.5)
+        + wn.queries(random.integers(-50, 51, (2, 12)) / 50, grid=50, bound=1)
+    )
+    workload, weights = every.over(schema), random.dirichlet(np.ones(12))
+    again = read_workload(schema, json.loads(json.dumps(written_workload(workload))))
+    assert [type(part) for part in again.parts] == [type(part) for part in workload.parts]
+    np.testing.assert_array_equal(again.answers(weights), workload.answers(weights))
+    assert [again.label(i) for i in range(again.size)] == [
+        workload.label(i) for i in range(workload.size)
+    ]
 
 
 def test_rows_are_drawn_from_the_model_that_fitted_tells_of(value: Any) -> None:

@@ -131,7 +131,7 @@ def test_plan_results_files_and_receipt_are_shown(folder: Path) -> None:
     for part in (
         "3 columns, 18 cells, 600 rows, one row per person",
         "each round",
-        "(2, 1e-06)-DP, protects each person (replace one record) (zcdp accountant)",
+        "(2, 1e-06)-DP, protects each person (replace one record)",
         "part of the workload",
         "age × sex",
         "rows.csv",

@@ -12,7 +12,11 @@ import winnow as wn
 from reference.inside import Rows, Sealed, SealedTable, unsafe_true_answers
 from winnow import Relation
 from winnow.core.options import Methods, chooser
+from winnow.release.choice import choose, compare
+from winnow.release.methods import METHODS, ReleaseMethod
+from winnow.release.plan import terms_of
 from winnow.release.request import Release
+from winnow.release.terms import ReleaseTerms
 
 SHAPE = (3, 4, 2)
 DELTA = 1e-6
@@ -267,3 +271,44 @@ def test_the_root_of_prefixes_is_taken_only_where_it_is_clearly_better() -> None
 
     assert taken(256) == "tables"
     assert taken(4096) == "toeplitz"
+
+
+def _terms(shape: tuple[int, ...], rows: int | None, epsilon: float, delta: float) -> ReleaseTerms:
+    table = wn.plan.table({f"c{i}": {"codes": size} for i, size in enumerate(shape)}, rows=rows)
+    ways = min(2, len(shape))
+    return terms_of(Release(wn.marginals(ways), epsilon=epsilon, delta=delta), table)
+
+
+@pytest.mark.parametrize(
+    ("shape", "rows", "epsilon", "delta", "taken"),
+    [
+        ((4, 6, 3, 10), 2_000, 1.0, 1e-6, "tables"),
+        ((4, 6), None, 0.3, 0.0, "tables"),
+        ((8, 8, 8, 8, 8, 8), 300, 0.1, 1e-6, "graphical"),
+        ((5, 5, 5, 4, 4, 4), 300, 0.05, 0.0, "graphical"),
+    ],
+)
+def test_the_choice_is_that_of_a_comparison_of_all_methods(
+    shape: tuple[int, ...], rows: int | None, epsilon: float, delta: float, taken: str
+) -> None:
+    chosen = choose(_terms(shape, rows, epsilon, delta))
+    compared = compare(_terms(shape, rows, epsilon, delta))
+    fair = [each for each in compared.found if not each.worse_than(compared.plain)]
+    assert chosen.method.word() == taken
+    assert chosen.taken.score == min(each.score for each in fair)
+
+
+def test_of_methods_that_cannot_win_nothing_is_predicted(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    for method in METHODS:
+        monkeypatch.setattr(method, "compared", _noted(method.compared, asked))
+    choose(_terms((4, 6, 3, 10), 2_000, 1.0, 1e-6))
+    assert asked == ["tables", "toeplitz", "mwem"]
+
+
+def _noted(compared: Any, asked: list[str]) -> Any:
+    def noting(method: ReleaseMethod, terms: ReleaseTerms) -> Any:
+        asked.append(method.word())
+        return compared(method, terms)
+
+    return noting

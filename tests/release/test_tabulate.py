@@ -185,7 +185,7 @@ def test_a_session_charges_its_budget(table) -> None:
     with wn.Session(table, epsilon=2.0, delta=1e-6, seed=1) as session:
         session.tabulate(wn.marginals(2), epsilon=1.0, delta=1e-6)
         assert session.budget.accountant == "combined"
-        assert isinstance(session.budget.events[0], DiscreteGaussian)
+        assert laplace_only(session.budget.events[0])  # few cells: of both laws the smaller error
         with pytest.raises(wn.BudgetExceeded):
             session.tabulate(["c0"], epsilon=3.0, delta=1e-6)
         assert len(session.budget.events) == 1
@@ -195,6 +195,45 @@ def test_a_session_charges_its_budget(table) -> None:
     with wn.Session(table, epsilon=1.0, delta=1e-6, accountant="pure", seed=1) as session:
         session.tabulate(wn.marginals(2), epsilon=1.0, delta=1e-6)  # Laplace noise: no delta used
         assert laplace_only(session.budget.events[0])
+
+
+def test_more_delta_is_never_worse_under_a_combined_budget() -> None:
+    about = wn.plan.table({"a": 3, "b": 3}, rows=1_000)
+    for ask in (
+        lambda **said: wn.plan.tabulate(about, ["a", "b"], **said).error,
+        lambda **said: wn.plan.release(about, wn.marginals(2), **said).error,
+    ):
+        budget = wn.Budget(5, 1e-5, relation="substitution")
+        without, some, more = (
+            ask(epsilon=0.5, delta=delta, budget=budget) for delta in (0, 1e-9, 1e-6)
+        )
+        assert more <= some <= without < 12
+
+
+def test_where_epsilons_run_out_a_combined_budget_pays_for_gaussian_noise() -> None:
+    about = wn.plan.table({"a": 3, "b": 3}, rows=1_000)
+
+    def budget(accountant: str) -> wn.Budget:
+        return wn.Budget(1.2, 1e-5, relation="substitution", accountant=accountant)
+
+    def event(held: wn.Budget) -> Event:
+        said = {"epsilon": 0.5, "delta": 1e-7, "budget": held}
+        found = wn.plan.tabulate(about, ["a", "b"], **said).event
+        assert wn.plan.release(about, wn.marginals(2), **said).event == found
+        return found
+
+    gaussian = event(budget("zcdp"))
+    assert isinstance(gaussian, DiscreteGaussian)
+    held = budget("combined")
+    for charged in range(6):
+        taken = event(held)
+        assert (taken == gaussian) is (charged > 1) or laplace_only(taken)
+        held.charge(gaussian)
+    spent = budget("combined")
+    spent.charge(event(spent))
+    spent.charge(event(spent))
+    with pytest.raises(wn.BudgetExceeded):  # neither fits: what errs less is said to be too much
+        spent.charge(event(spent))
 
 
 def test_a_zcdp_budget_takes_exactly_what_a_plan_of_its_size_asks(table) -> None:

@@ -100,12 +100,12 @@ def discrete_laplace_array(
     for first in range(0, size, CHUNK):
         part = slice(first, min(first + CHUNK, size))
         count = part.stop - part.start
-        steps = _floor_of_clocks(tape, 2 * (start + part.start), 2 * count, scale)
+        steps = floors_of_clocks(tape, 2 * (start + part.start), 2 * count, scale)
         result[part] = steps[::2] - steps[1::2]
     return result
 
 
-def _floor_of_clocks(tape: Tape, first: int, size: int, scale: Fraction) -> NDArray[np.int64]:
+def floors_of_clocks(tape: Tape, first: int, size: int, scale: Fraction) -> NDArray[np.int64]:
     """floor(E_i * scale) for the items first .. first + size - 1, E_i = -ln V_i.
 
     The first 32 bits decide nearly all of them, 96 bits most of the rest.

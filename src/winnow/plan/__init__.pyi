@@ -20,6 +20,10 @@ from winnow.lp.plan import LpPlan as LpPlan
 from winnow.lp.plan import lp as lp
 from winnow.lp.plan import lp_optimum as lp_optimum
 from winnow.numbers.expected import QuantileRow as QuantileRow
+from winnow.numbers.histogram.plan import HistogramPlan as HistogramPlan
+from winnow.numbers.histogram.plan import histogram as histogram
+from winnow.numbers.moments.plan import MomentsPlan as MomentsPlan
+from winnow.numbers.moments.plan import moments as moments
 from winnow.numbers.plan import QuantilesPlan as QuantilesPlan
 from winnow.numbers.plan import quantiles as quantiles
 from winnow.read.about import AboutTable as AboutTable

@@ -27,7 +27,7 @@ from winnow.core.checks import Real, count, delta_range, exact, one_of, positive
 from winnow.core.measurement import MEASUREMENTS
 from winnow.core.relation import Relation
 from winnow.errors import GuaranteeError, ParameterError
-from winnow.privacy.calibration import meets, sized, target_guarantee
+from winnow.privacy.calibration import SIZINGS, meets, sized, target_guarantee
 from winnow.privacy.events import (
     BoundedRange,
     Compose,
@@ -38,7 +38,7 @@ from winnow.privacy.events import (
     check_event,
     describe,
 )
-from winnow.privacy.guarantee import ACCOUNTANTS, CLOSED_ACCOUNTANTS, Guarantee
+from winnow.privacy.guarantee import ACCOUNTANTS, Guarantee
 
 _EVENTS: dict[str, type[Gaussian] | type[DiscreteLaplace]] = {
     "gaussian": Gaussian,
@@ -103,8 +103,9 @@ def calibrate_rounds(
     it keeps its own parameters, and the rounds get what it leaves. In each of ``stages`` the
     precision of both steps is ``STAGE_GAIN`` times that of the one before (``stage_lengths``).
 
-    ``accountant`` is "pure", "zcdp", "tight" or "best", which takes the plan with the least
-    noise; "tight" gains some 5 to 12 % and takes up to some seconds for a thousand rounds.
+    ``accountant`` is "pure", "zcdp", "summed" (the better of these two), "tight" or "best", which
+    takes the plan with the least noise; "tight" gains some 5 to 12 % and takes up to some seconds
+    for a thousand rounds.
     The result errs on the safe side only: the returned plan was itself checked.
 
     Guarantee: (epsilon, delta)-DP for the plan as a whole, under ``relation``, also when
@@ -117,7 +118,7 @@ def calibrate_rounds(
     delta_range(delta=delta)
     probability(share=share)
     kind = Relation.parse(relation)
-    one_of(("best", *CLOSED_ACCOUNTANTS), accountant=accountant)
+    one_of(SIZINGS, accountant=accountant)
     noise = _measurement(measurement, delta, accountant)
     _check_initial(initial, kind, epsilon, delta, accountant)
     shape = _Shape(int(rounds), noise, kind, exact("share", share), initial, int(stages))

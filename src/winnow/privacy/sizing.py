@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from winnow.core.checks import Real, exact
 from winnow.errors import ParameterError
-from winnow.privacy.budget import Budget
+from winnow.privacy.budget import Budget, Planned
+
+P = TypeVar("P", bound=Planned)
 
 
 def checked_budget(budget: Budget) -> Budget:
@@ -18,6 +23,38 @@ def sizing_accountant(budget: Budget, delta: Real) -> str:
     """What sizes the noise under a budget: pure sums without a delta, else what composes."""
     pure = checked_budget(budget).accountant == "pure" or not exact("delta", delta)
     return "pure" if pure else "zcdp"
+
+
+def table_sizings(budget: Budget | None, delta: Real, asked: str = "best") -> tuple[str, ...]:
+    """What may size a release of tables under a budget, in the order in which to try them.
+
+    A combined budget keeps sums of epsilon and sums of rho, so that noise of either law may be
+    taken ("summed"), whichever errs less at the stated epsilon. Of one rho Gaussian noise errs
+    less. So it is the second try, where the epsilons that are left are too few for the first one.
+    """
+    if budget is None:
+        return (asked,)
+    sizing = sizing_accountant(budget, delta)
+    if asked not in ("best", sizing):
+        raise ParameterError(
+            f"accountant={asked!r} does not size a release of delta={delta} for a "
+            f"budget that adds up by {budget.accountant!r}; leave it out"
+        )
+    both = sizing == "zcdp" and asked == "best" and budget.accountant == "combined"
+    return ("summed", sizing) if both else (sizing,)
+
+
+def first_that_fits(
+    plans: Callable[[str], P], sizings: tuple[str, ...], budget: Budget | None
+) -> P:
+    """The first plan that the budget could be charged for now; else the first one."""
+    first = found = plans(sizings[0])
+    for sizing in sizings[1:]:
+        assert budget is not None
+        if budget._fits(found.event):
+            return found
+        found = plans(sizing)
+    return found if budget is None or found is first or budget._fits(found.event) else first
 
 
 def rounds_accountant(budget: Budget | None) -> str:

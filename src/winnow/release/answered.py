@@ -28,6 +28,7 @@ from winnow.release.graphical.whole_workload import MOST_WEIGHED, can_hold, mode
 from winnow.release.matrices.linear import (
     MOST_FITTED,
     LinearPlan,
+    matrix_planned,
     plan_explicit,
     plan_queries,
     plan_toeplitz,
@@ -94,12 +95,9 @@ def plan_tables(request: ReleaseTerms) -> TablesPlan:
 
     Plain noise is the better one of what is possible.
     """
-    each_query = plan_queries(request)
-    by_query = _noise_on_queries(request)
-    if each_query is not None:
-        by_query = replace(each_query.prediction, method=PLAIN_QUERIES, note="")
     if all(table_part(part) is not None for part in request.workload.parts):
-        return _plan_parts(request, by_query)
+        return _plan_parts(request)
+    by_query = _noise_on_queries(request)
     columns = spoken_columns(request.workload)
     if cells_of(request.schema, columns) > MOST_FITTED:
         text = cells_text(cells_of(request.schema, columns))
@@ -112,12 +110,12 @@ def plan_tables(request: ReleaseTerms) -> TablesPlan:
     errors = predicted([spread], settings.strategy.mechanism.law)
     found = _prediction("tables", errors, _seconds(request, [columns]))
     plain = replace(found, method=PLAIN_CELLS)
-    if each_query is not None:
+    if plan_queries(request) is not None:
         plain = min(plain, by_query, key=lambda p: p.score)
     return TablesPlan(plain, settings, True, found)
 
 
-def _plan_parts(request: ReleaseTerms, by_query: Prediction) -> TablesPlan:
+def _plan_parts(request: ReleaseTerms) -> TablesPlan:
     forms = [part.form for part in request.workload.parts]
     tables = (table_part(part) for part in request.workload.parts)
     joined = components(each.columns for each in tables if each is not None)
@@ -128,11 +126,13 @@ def _plan_parts(request: ReleaseTerms, by_query: Prediction) -> TablesPlan:
     if unfit and not (whole and can_hold(request)):
         reason = f"a distribution over {cells_text(largest)} cells is too large to fit"
         reason += "; wn.tabulate releases the tables alone" if whole else ""
-        return TablesPlan(_noise_on_cells(request) if whole else by_query, refused=reason)
+        return TablesPlan(
+            _noise_on_cells(request) if whole else _noise_on_queries(request), refused=reason
+        )
     try:
         settings = tables_settings(request, joint=not unfit)
     except ParameterError as error:
-        return TablesPlan(by_query, refused=str(error))
+        return TablesPlan(_noise_on_queries(request), refused=str(error))
     plain = _prediction(PLAIN_CELLS, settings.plain.errors, 0.1)
     model = model_of(request, settings) if unfit else None
     seconds = model.seconds if model is not None else _seconds(request, joined)
@@ -171,7 +171,10 @@ def _prediction(method: str, errors: Errors, seconds: float) -> Prediction:
 
 
 def _noise_on_queries(request: ReleaseTerms) -> Prediction:
-    """Every query with its own noise: one person moves each of m by at most L."""
+    """Every query with its own noise; many of them as if one person moved each of m by L."""
+    each_query = plan_queries(request)
+    if each_query is not None:
+        return replace(each_query.prediction, method=PLAIN_QUERIES, note="")
     people, queries = request.rows_per_person, request.workload.size
     return _noise(request, PLAIN_QUERIES, people * queries, people**2 * queries)
 
@@ -198,6 +201,15 @@ def _seconds(request: ReleaseTerms, joined: Sequence[Columns]) -> float:
     cells = sum(cells_of(request.schema, columns) for columns in joined)
     tables = len(request.workload.parts)
     return 0.3 + 200 * (2e-4 * tables + 2e-8 * cells * math.sqrt(tables))
+
+
+def tables_start_from_it(request: ReleaseTerms) -> bool:
+    """Whether the method "explicit" is noise on each count of whole tables, and nothing else.
+
+    That is a strategy of the method "tables" (``tables.choice``), which takes the best of several.
+    """
+    forms = (part.form for part in request.workload.parts)
+    return not matrix_planned(request) and all(isinstance(form, WholeTable) for form in forms)
 
 
 def plain_noise(request: ReleaseTerms) -> Prediction:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass
 from functools import lru_cache
 
-from winnow.core.workloads.part import table_columns
 from winnow.errors import ParameterError
 from winnow.release.answered import plain_noise
 from winnow.release.graphical.whole_workload import MOST_WEIGHED
-from winnow.release.methods import METHODS, Adaptive, ReleaseMethod
+from winnow.release.methods import METHODS, ReleaseMethod
 from winnow.release.prediction import Prediction, reason_for
-from winnow.release.rounds.adaptive import adaptive_settings
+from winnow.release.rounds.adaptive import selections_pay
 from winnow.release.terms import ReleaseTerms
 
 
@@ -41,30 +41,31 @@ class MethodChoice:
 
 
 def choose(terms: ReleaseTerms) -> MethodChoice:
-    """The method with the least predicted error."""
-    compared = compare(terms)
-    wide = terms.schema.cells > MOST_WEIGHED
-    word = _best(compared, wide=wide, in_rounds=_selections_pay(terms))
-    method = next(each for each in METHODS if each.word() == word)()
-    taken = next(each for each in compared.found if each.method == word)
-    return MethodChoice(method, taken, reason_for(taken, compared.plain))
+    """The method with the least predicted error; nothing is predicted of one that cannot win.
 
-
-def _selections_pay(terms: ReleaseTerms) -> bool:
-    """Whether rounds over whole tables measure fewer than half of the tables.
-
-    Who measures most of them anyway gains nothing by selecting, and pays for it: on 61 generated
-    settings (``benchmarks/choice.py``) .90 of the choices were within 1.15 of the best by this
-    rule, and .87 to .89 where rounds might take as many tables as there are.
+    Tables come first, and are quick to predict. A method whose score cannot be below the least one
+    so far (``ReleaseMethod.least``) would not be taken by a comparison of all methods either.
     """
-    if None in map(table_columns, terms.workload.parts):
-        return False
-    near = "pure" if terms.pure else "zcdp"  # quick, and near enough for the number of rounds
-    try:
-        planned = adaptive_settings(Adaptive(), replace(terms, accountant=near))
-    except ParameterError:
-        return False
-    return 2 * planned.rounds.rounds < len(terms.workload.parts)
+    plain = plain_noise(terms).capped(terms.total)
+    predicted: list[Prediction] = []
+    refused: list[tuple[str, str]] = []
+    least = math.inf
+    for method in (each() for each in METHODS):
+        tabled = any(each.method == "tables" for each in predicted)
+        if tabled and method.word() == "adaptive" and not selections_pay(terms):
+            continue
+        if method.least(terms) > least:
+            continue
+        made = method.compared(terms)
+        if isinstance(made, str):
+            refused.append((method.word(), made))
+            continue
+        predicted.append(made.capped(terms.total))
+        least = min(least, _to_beat(predicted[-1], plain))
+    compared = Compared(tuple(predicted), tuple(refused), plain)
+    taken = _best(compared, wide=terms.schema.cells > MOST_WEIGHED)
+    method = next(each for each in METHODS if each.word() == taken.method)()
+    return MethodChoice(method, taken, reason_for(taken, plain))
 
 
 @lru_cache(maxsize=4)
@@ -95,7 +96,13 @@ def _expected(each: Prediction) -> float:
     return each.score * _KNOWN_BETTER.get(each.method, 1.0)
 
 
-def _best(compared: Compared, *, wide: bool, in_rounds: bool) -> str:
+def _to_beat(each: Prediction, plain: Prediction) -> float:
+    """The score that others have to be below, once this one is fair and quick."""
+    beaten = each.worse_than(plain) or each.seconds > _LONG
+    return math.inf if beaten else _expected(each)
+
+
+def _best(compared: Compared, *, wide: bool) -> Prediction:
     """The least predicted error of those that are nowhere worse than plain noise.
 
     In a wide domain a graphical model is taken before a weight on each cell, whatever the rules of
@@ -103,17 +110,15 @@ def _best(compared: Compared, *, wide: bool, in_rounds: bool) -> str:
     cells, triples, epsilon .1 to 10) it had .2 to .9 of the largest error of MWEM and .46 to .83 of
     its mean error, in eight settings of eight.
     """
-    found = compared.found
-    if not in_rounds and any(each.method == "tables" for each in found):
-        found = tuple(each for each in found if each.method != "adaptive")
-    fair = [each for each in found if not each.worse_than(compared.plain)]
+    fair = [each for each in compared.found if not each.worse_than(compared.plain)]
     if wide and any(each.method == "graphical" for each in fair):
         fair = [each for each in fair if each.method != "mwem"]
     quick = [each for each in fair if each.seconds <= _LONG]
     if fair:
-        return min(quick or fair, key=_expected).method
+        return min(quick or fair, key=_expected)
     for word in ("graphical", "mwem"):  # nothing that plain noise could be compared with
-        if any(each.method == word for each in found):
-            return word
+        for each in compared.found:
+            if each.method == word:
+                return each
     refused = "; ".join(f"{word}: {why}" for word, why in compared.refused)
     raise ParameterError(f"no method can run: {refused}")

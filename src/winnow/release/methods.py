@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -72,6 +73,13 @@ class ReleaseMethod(Method, ABC):
         """What the choice among methods goes by; or why it cannot run."""
         return self.predicted(terms)
 
+    def least(self, terms: ReleaseTerms) -> float:
+        """A score that ``compared`` is not below, by little work; infinite: tables are better.
+
+        Of a method that cannot run, and of one of your own, it says nothing: 0.
+        """
+        return 0.0
+
 
 class MeasuredOnce(ReleaseMethod):
     """One measurement of numbers that are fixed beforehand, then a fit."""
@@ -126,6 +134,12 @@ class Toeplitz(MeasuredOnce):
 @dataclass(frozen=True, kw_only=True)
 class Explicit(MeasuredOnce):
     """The best matrix for any queries over up to some 1,000 cells, or noise on each query."""
+
+    def least(self, terms: ReleaseTerms) -> float:
+        """Without a matrix it is noise on each count of whole tables, which these start from."""
+        from winnow.release.answered import tables_start_from_it
+
+        return math.inf if tables_start_from_it(terms) else 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -318,6 +332,12 @@ class Graphical(InRounds):
         from winnow.release.graphical.predicted import predict_graphical
 
         return predict_graphical(self, terms)
+
+    def least(self, terms: ReleaseTerms) -> float:
+        """Rounds have at least this, and all tables at once are better without a model."""
+        from winnow.release.graphical.predicted import least_in_rounds
+
+        return least_in_rounds(terms)
 
 
 METHODS = (Tables, Toeplitz, Explicit, Adaptive, MWEM, Graphical)

@@ -18,7 +18,7 @@ from winnow.core.workloads.workload import bound_workload
 from winnow.errors import ParameterError
 from winnow.foreign import guarded, shown
 from winnow.privacy import Budget
-from winnow.privacy.sizing import sizing_accountant
+from winnow.privacy.sizing import first_that_fits, table_sizings
 from winnow.read.about import AboutTable, about_table
 from winnow.read.crossing import SealedTable, sealed_table
 from winnow.release.choice import Compared, choose, compare
@@ -207,6 +207,15 @@ def _predicted(method: ReleaseMethod | str, terms: ReleaseTerms) -> Prediction:
 def planned(asked: Release, about: AboutTable | SealedTable) -> ReleasePlan:
     """The plan of a request, by what is public of the table."""
     terms = terms_of(asked, about)
+    return first_that_fits(
+        lambda sizing: _planned(asked, replace(terms, accountant=sizing)),
+        table_sizings(asked.budget, asked.delta, asked.accountant),
+        asked.budget,
+    )
+
+
+def _planned(asked: Release, terms: ReleaseTerms) -> ReleasePlan:
+    """The plan with the terms as they are."""
     method, chosen = asked.method, ""
     if method == AUTO:
         choice = choose(terms)
@@ -239,7 +248,7 @@ def terms_of(asked: Release, about: AboutTable | SealedTable) -> ReleaseTerms:
         public.relation,
         public.rows_per_person,
         rows_to_release(None, public.rows),
-        _accountant(asked),
+        table_sizings(asked.budget, asked.delta, asked.accountant)[0],
         memory,
     )
 
@@ -253,19 +262,6 @@ def _about(terms: ReleaseTerms) -> AboutTable:
         rows=terms.total,
         rows_per_person=terms.rows_per_person,
     )
-
-
-def _accountant(asked: Release) -> str:
-    """The accountant of the budget, which another one must not be asked to replace."""
-    if asked.budget is None:
-        return asked.accountant
-    sizing = sizing_accountant(asked.budget, asked.delta)
-    if asked.accountant not in ("best", sizing):
-        raise ParameterError(
-            f"accountant={asked.accountant!r} does not size a release of delta={asked.delta} for a "
-            f"budget that adds up by {asked.budget.accountant!r}; leave it out"
-        )
-    return sizing
 
 
 def _least_epsilon(error_at: Callable[[float], float | None], error: float) -> float:

@@ -32,7 +32,7 @@ from winnow.core.workloads.part import Part, declared, declared_width
 from winnow.core.workloads.workload import Workload
 from winnow.errors import ParameterError
 from winnow.fit.tables import FitQuality
-from winnow.foreign import instead, shown
+from winnow.foreign import shown
 from winnow.release.factors import Factor
 from winnow.release.long_form import free_name, query_columns
 from winnow.release.query_errors import KnownErrors, farthest
@@ -360,37 +360,15 @@ class SyntheticDistribution(Plotted, InNotebook, Framed):
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> SyntheticDistribution:
-        """The distribution that ``to_dict`` wrote; its workload is not part of the file."""
-        with instead(
-            ParameterError(
-                "this is not a synthetic distribution as to_dict writes it; a field is missing "
-                "or of another type"
-            ),
-            KeyError,
-            TypeError,
-            ValueError,
-        ):
-            schema = Schema.parse(document["schema"])
-            factors = []
-            for plain in document["factors"]:
-                columns = schema.positions(plain["columns"])
-                shape = tuple(schema.shape[column] for column in columns)
-                points = plain.get("points")
-                cells = None if points is None else np.array(points, np.int64)
-                factors.append(Factor(columns, shape, np.array(plain["weights"]), cells))
-            measured = tuple(
-                MeasuredQuery(m["query"], m["count"], m["answer"], m["number"], m["sign"],
-                              m["group"])
-                for m in document.get("measurements", ())
-            )  # fmt: skip
-            return cls(
-                schema,
-                tuple(factors),
-                document["total"],
-                measured,
-                rests_on=document.get("rests_on", ""),
-                fit=FitQuality(**document["fit"]) if document.get("fit") else None,
-            )
+        """The distribution that ``to_dict`` wrote, of the kind that was written.
+
+        Where it had released tables, it answers with these again, with their errors and for the
+        workload that it was released for. Of a distribution without them the workload is no part
+        of the file.
+        """
+        from winnow.release.reading import read_distribution
+
+        return read_distribution(document)
 
     def __repr__(self) -> str:
         return (

@@ -12,8 +12,8 @@ from winnow.core.schema import Schema
 from winnow.core.workloads.workload import Workload
 from winnow.errors import ParameterError
 from winnow.privacy import zcdp_rho
+from winnow.privacy.calibration import SIZINGS
 from winnow.privacy.discrete_gaussian import largest_squared_ratio
-from winnow.privacy.guarantee import CLOSED_ACCOUNTANTS
 
 LARGE = Fraction(10**9)
 """A variance at which a discrete Gaussian is as good as a continuous one."""
@@ -37,7 +37,7 @@ class ReleaseTerms:
         positive_float(epsilon=self.epsilon)
         delta_range(delta=self.delta)
         count(rows_per_person=self.rows_per_person)
-        one_of(("best", *CLOSED_ACCOUNTANTS), accountant=self.accountant)
+        one_of(SIZINGS, accountant=self.accountant)
 
     @property
     def schema(self) -> Schema:
@@ -76,7 +76,7 @@ class ReleaseTerms:
 
     def squared_ratio(self, least_variance: Fraction) -> Fraction:
         """What Gaussian noise may have, if no variance is below this."""
-        by = "zcdp" if self.accountant == "zcdp" else "best"
+        by = "zcdp" if self.accountant in ("zcdp", "summed") else "best"
         return _squared_ratio(self.exact_epsilon, self.exact_delta, least_variance, by)
 
 

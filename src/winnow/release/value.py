@@ -14,6 +14,7 @@ from winnow.core.frames import Columns
 from winnow.core.workloads.forms import RangeTable
 from winnow.core.workloads.part import Part, declared_width
 from winnow.core.workloads.workload import Workload
+from winnow.core.workloads.written import written_workload
 from winnow.errors import ParameterError
 from winnow.release.factors import Factor
 from winnow.release.known import KnownAnswers, from_tables, released_place
@@ -23,6 +24,7 @@ from winnow.release.synthetic import SyntheticDistribution
 from winnow.release.tables.errors import quantile
 from winnow.release.tables.moved import moved, reaches
 from winnow.release.tables.result import ReleasedTables
+from winnow.release.tables.written import written_tables
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -77,7 +79,7 @@ class AnsweredSynthetic(SyntheticDistribution):
     for, and for all tables and ranges of columns that a released table has. Other queries, rows
     and ``fitted()`` come from the distribution alone, which has no negative cells and is
     biased. Where the domain is too large for
-    a weight on each cell, it is a graphical model, and ``WideSynthetic.from_dict`` reads its file.
+    a weight on each cell, it is a graphical model. A file keeps all of it (``from_dict``).
     """
 
     method: str = ""
@@ -228,11 +230,25 @@ class AnsweredSynthetic(SyntheticDistribution):
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """The distribution and the answers as plain data, ready for JSON."""
-        return super().to_dict() | {
+        """The distribution and the answers as plain data; ``from_dict`` reads all of it back."""
+        document = super().to_dict() | {
             "method": self.method,
             "estimates": self.estimates.tolist(),
             "standard_errors": self.standard_errors.tolist(),
             "answers": self._moved.tolist(),
             **({} if isinstance(self.factors[0], Factor) else {"marginals": []}),
         }
+        parts = None if self.workload is None else written_workload(self.workload)
+        if parts is None or not isinstance(self.errors, AnswerErrors):
+            return document
+        reach = [None if np.isinf(each) else each for each in self.reach.tolist()]
+        kept = {
+            "workload": parts,
+            "reach": reach,
+            "distances": self.errors.distances.tolist(),
+            "largest": self.errors.largest,
+            "law": self.errors.law,
+        }
+        if self.tables is not None:
+            kept["tables"] = written_tables(self.tables)
+        return document | {"released": kept}

@@ -26,6 +26,7 @@ from winnow.core.workloads.workload import Maker, Union
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded
 from winnow.itemsets.request import Itemsets
+from winnow.numbers.histogram.request import PlannedHistogram
 from winnow.numbers.request import PlannedQuantiles
 from winnow.select.request import FindLabels
 from winnow.serve.asked import ReleaseOf, SelectOf, TabulateOf, TopKOf
@@ -148,6 +149,12 @@ class Verbs(ABC, Generic[R]):
         """Quantiles of a column of numbers, of the whole table or of groups."""
         wanted = [float(each) for each in asked.quantiles]
         return self._order(dataset, "quantiles", **sent(asked, quantiles=wanted))
+
+    @takes(PlannedHistogram, of=object)
+    def histogram(self, dataset: str, asked: PlannedHistogram) -> R:
+        """How many rows lie in each bin of a column of numbers."""
+        bins = asked.bins if isinstance(asked.bins, int) else [float(each) for each in asked.bins]
+        return self._order(dataset, "histogram", **sent(asked, bins=bins))
 
     @takes(Itemsets, of=object)
     def itemsets(self, dataset: str, asked: Itemsets) -> R:

@@ -42,7 +42,7 @@ from winnow.serve.vault import Vault
 Data = SealedTable | SealedCounts | SealedBaskets
 
 RELEASES = {
-    "table": ("select", "top-k", "tabulate", "quantiles", "release"),
+    "table": ("select", "top-k", "tabulate", "quantiles", "histogram", "release"),
     "events": ("select", "top-k", "labels", "tabulate"),
     "baskets": ("itemsets",),
 }

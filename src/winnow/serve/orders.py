@@ -24,6 +24,7 @@ from winnow.core.workloads.tables import marginals, prefixes, ranges
 from winnow.core.workloads.workload import Maker
 from winnow.errors import BudgetExceeded, GrantError, ParameterError
 from winnow.itemsets.request import Itemsets
+from winnow.numbers.histogram.plan import HistogramPlan
 from winnow.numbers.plan import QuantilesPlan
 from winnow.privacy import Event, Grant
 from winnow.privacy.budget import Budget
@@ -56,6 +57,10 @@ class Pricing(Budget):
         """How the charges of the dataset are added up."""
         return self._accountant
 
+    def _fits(self, event: Event) -> bool:
+        """A plan is made whatever is left: its price says whether it fits."""
+        return True
+
     def charge(self, event: Event, *, unit: Unit = PERSON) -> Grant:
         """Nothing is charged for a plan."""
         raise GrantError("a price is the event of a plan; nothing is charged for it")
@@ -85,7 +90,7 @@ def kind_of(order: bodies.Order) -> str:
 
 def delta_of(order: bodies.AnyOrder) -> float:
     """The delta of an order."""
-    return order.delta
+    return 0.0 if isinstance(order, bodies.HistogramOrder) else order.delta
 
 
 @dataclass(frozen=True)
@@ -151,6 +156,8 @@ def planned(data: Data, order: bodies.AnyOrder, budget: Budget) -> tuple[Any, Pl
             return tables_of(data, order, budget)
         case bodies.QuantilesOrder():
             return quantiles_of(data, order, budget)
+        case bodies.HistogramOrder():
+            return histogram_of(data, order, budget)
         case bodies.ItemsetsOrder():
             baskets = baskets_of(data)
             return baskets, itemsets_of(order, budget).plan(baskets)
@@ -189,6 +196,14 @@ def quantiles_of(
     """The table, and the plan of an order for it."""
     table = table_of(data)
     return table, asked_of(order, {}, budget=budget).plan(table)
+
+
+def histogram_of(
+    data: Data, order: bodies.HistogramOrder, budget: Budget
+) -> tuple[SealedTable, HistogramPlan]:
+    """The table, and the plan of an order for it."""
+    table = table_of(data)
+    return table, asked_of(order, {}, budget=budget, run=Run(memory=MEMORY)).plan(table)
 
 
 def table_of(data: Data) -> SealedTable:

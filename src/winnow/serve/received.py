@@ -18,6 +18,7 @@ from winnow.core.notebook import Card, InNotebook, columns_card, number_text, pa
 from winnow.core.released import Receipt, Released
 from winnow.errors import ParameterError
 from winnow.itemsets.rules import ItemsetSupports
+from winnow.numbers.histogram.result import ReleasedHistogram
 from winnow.numbers.result import ReleasedQuantiles
 from winnow.privacy import Guarantee
 from winnow.privacy.refusals import COMPOSING
@@ -47,6 +48,8 @@ def _value(document: Mapping[str, Any], fetch: Fetch, labels: Mapping[str, Any])
         return ListsByGroup.from_dict(value)
     if kind == "quantiles":
         return ReleasedQuantiles.from_dict(value)
+    if kind == "histogram":
+        return ReleasedHistogram.from_dict(value)
     if kind == "release":
         return RemoteSynthetic(
             value["method"], value["total"], tuple(value["columns"]), fetch, dict(labels),

@@ -53,6 +53,8 @@ def shown(
         return _tables(value)
     if isinstance(value, dict) and "lists" in value:
         return _lists(value)
+    if isinstance(value, dict) and "bins" in value:
+        return _histogram(value)
     if isinstance(value, dict) and "quantiles" in value:
         return _quantiles(value)
     if isinstance(value, dict) and "itemsets" in value:
@@ -143,6 +145,14 @@ def _quantiles(value: dict[str, Any]) -> ResultView:
     return ResultView(
         grids=[_grid(f"Quantiles of {value['column']}", heads, rows, picture)], note=note
     )
+
+
+def _histogram(value: dict[str, Any]) -> ResultView:
+    heads = ["bin", "count", "standard_error", "low", "high"]
+    rows = [[row[name] for name in heads] for row in value["bins"]]
+    drawn = [charts.Bar(row[0], row[1], row[3], row[4]) for row in rows]
+    picture = charts.bars(drawn, f"Rows by {value['column']}")
+    return ResultView(grids=[_grid(f"Histogram of {value['column']}", heads, rows, picture)])
 
 
 def _tables(value: dict[str, Any]) -> ResultView:

@@ -65,6 +65,9 @@ def size_of(opened: OpenDataset, order: bodies.AnyOrder) -> ResultSize:
             return _answers(opened, order.by or (), numbers)
         case bodies.QuantilesOrder():
             return _quantiles(opened, order)
+        case bodies.HistogramOrder():
+            number = 2 + (order.bins if isinstance(order.bins, int) else len(order.bins) + 1)
+            return ResultSize(number, number * (3 + _FIELDS) * _NUMBER)
         case bodies.ReleaseOrder():
             answers = _answers(opened, order.workload, _FIELDS + 1)
             rows = min(opened.rows or order.rows or MOST_ROWS, MOST_ROWS)

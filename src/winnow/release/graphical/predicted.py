@@ -67,12 +67,32 @@ def predict_graphical(method: Graphical, terms: ReleaseTerms) -> Prediction | st
     bound = model_cells(nu)
     rounds = schedule(len(shape), nu, pure=terms.pure).rounds
     seconds = rounds_seconds(rounds, cells=terms.workload.size, model_cells=bound)
-    mean = 2.0 * rows * far * len(sets) / terms.workload.size
+    mean = _mean(terms, far)
     if terms.schema.cells > MOST_WEIGHED:
         return Prediction(
             "graphical", LARGEST * rows * nu ** (1 / 3), mean, None, seconds, THUMB, _NOTE
         )
     return _narrow(method, terms, Prediction("graphical", None, mean, None, seconds, THUMB, _NOTE))
+
+
+def least_in_rounds(terms: ReleaseTerms) -> float:
+    """The score of rounds where a weight on each cell fits; 0: it takes more work to know.
+
+    All tables at once have no less: the method "tables" measures those of the workload alone.
+    """
+    sets = column_sets(terms)
+    pairs = pairs_of(sets)
+    if terms.total is None or terms.schema.cells > MOST_WEIGHED or not pairs:
+        return 0.0
+    far = mean_distance(noise_of_pair(terms, pairs), map(len, sets))
+    rounds = Prediction("", UNSEEN * terms.total, DEPENDENT * _mean(terms, far), None, 0.0, THUMB)
+    return rounds.capped(terms.total).score
+
+
+def _mean(terms: ReleaseTerms, far: float) -> float:
+    """The mean error of an answer, in rows, where tables are so far from the truth."""
+    rows, tables = terms.total or ASSUMED_ROWS, len(terms.workload.parts)
+    return 2.0 * rows * far * tables / terms.workload.size
 
 
 def _narrow(method: Graphical, terms: ReleaseTerms, found: Prediction) -> Prediction:

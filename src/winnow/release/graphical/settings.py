@@ -144,7 +144,8 @@ def wide_settings(method: Graphical, terms: ReleaseTerms) -> WideSettings | AtOn
         if once is not None:
             return once
         without = noise(rho=None) * math.sqrt(max(1, rule.rounds) / columns)
-        if terms.accountant == "best" and not terms.pure and without <= PURE_BETTER * nu:
+        free = terms.accountant in ("best", "summed") and not terms.pure
+        if free and without <= PURE_BETTER * nu:
             return wide_settings(method, replace(terms, accountant="pure"))
     if method.model_cells is None:
         cells = model_cells(nu)

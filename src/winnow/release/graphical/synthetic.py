@@ -13,16 +13,17 @@ from winnow.core.frames import Columns as FrameColumns
 from winnow.core.schema import Schema, cells_text
 from winnow.core.tape import Tape
 from winnow.core.workloads.part import Part, table_columns
+from winnow.core.workloads.written import written_workload
 from winnow.errors import ParameterError
 from winnow.fit.junction_tree import JunctionTree
 from winnow.fit.kernels.tree_tables import TreeTables
-from winnow.fit.tables import FitQuality, NoisyTable
-from winnow.foreign import instead
+from winnow.fit.tables import NoisyTable
 from winnow.release.long_form import free_name
 from winnow.release.model_distance import with_distance
 from winnow.release.synthetic import SyntheticDistribution
 from winnow.release.tables.result import ReleasedTables
 from winnow.release.tables.white import estimated
+from winnow.release.tables.written import written_tables
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -78,7 +79,9 @@ class TreeFactor:
         }
 
     @classmethod
-    def from_dict(cls, document: dict[str, Any], names: Sequence[str], shape: Sequence[int]) -> Any:
+    def from_dict(
+        cls, document: Mapping[str, Any], names: Sequence[str], shape: Sequence[int]
+    ) -> Any:
         """The model that ``to_dict`` wrote."""
         cliques = [tuple(names.index(c) for c in each["columns"]) for each in document["cliques"]]
         parents = tuple(int(each["parent"]) for each in document["cliques"])
@@ -199,42 +202,13 @@ class WideSynthetic(SyntheticDistribution):
         if self.tables is None or self.workload is None:
             return document
         errors = [self._standard_errors(part) for part in self.workload.parts]
+        parts = written_workload(self.workload)
+        if parts is not None:
+            document["released"] = {"workload": parts, "tables": written_tables(self.tables)}
         return document | {
             "answers": self.answers().tolist(),
             "standard_errors": np.concatenate(errors).tolist(),
         }
-
-    @classmethod
-    def from_dict(cls, document: dict[str, Any]) -> WideSynthetic:
-        """The distribution that ``to_dict`` wrote; its workload is not part of the file."""
-        with instead(
-            ParameterError(
-                "this is not a wide distribution as to_dict writes it; a field is missing or of "
-                "another type"
-            ),
-            KeyError,
-            IndexError,
-            TypeError,
-            ValueError,
-        ):
-            schema = Schema.parse(document["schema"])
-            tree: Any = TreeFactor.from_dict(document["factors"][0], schema.names, schema.shape)
-            measured = tuple(
-                MeasuredMarginal(
-                    tuple(each["columns"]),
-                    _counts(each["counts"]).reshape(schema.subset(each["columns"]).shape),
-                    float(each["sigma"]),
-                )
-                for each in document["marginals"]
-            )
-            return cls(
-                schema,
-                (tree,),
-                document["total"],
-                rests_on=document.get("rests_on", ""),
-                marginals=measured,
-                fit=FitQuality(**document["fit"]) if document.get("fit") else None,
-            )
 
     def __repr__(self) -> str:
         return (
@@ -263,6 +237,20 @@ def measured_marginal(schema: Schema, table: NoisyTable) -> MeasuredMarginal:
     """A released table by the names of its columns."""
     names = tuple(schema.names[c] for c in table.columns)
     return MeasuredMarginal(names, table.counts.reshape(schema.subset(names).shape), table.sigma)
+
+
+def measured_marginals(
+    schema: Schema, plain: Sequence[Mapping[str, Any]]
+) -> tuple[MeasuredMarginal, ...]:
+    """The released tables that ``to_dict`` wrote."""
+    return tuple(
+        MeasuredMarginal(
+            tuple(each["columns"]),
+            _counts(each["counts"]).reshape(schema.subset(each["columns"]).shape),
+            float(each["sigma"]),
+        )
+        for each in plain
+    )
 
 
 def _counts(numbers: list[float]) -> Integers | Floats:

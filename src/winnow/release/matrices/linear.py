@@ -120,16 +120,21 @@ def plan_explicit(request: ReleaseTerms, *, named: bool) -> LinearPlan | str:
     """The better of the optimal matrix and noise on each query; or why neither is possible."""
     each = plan_queries(request)
     found = [] if each is None else [each]
-    cells, queries = request.schema.cells, request.workload.size
-    limit = MOST_EXPLICIT if named else PLANNED_EXPLICIT
-    if not request.pure and 1 < cells <= limit and cells * queries <= _MOST_ENTRIES // 4:
+    if matrix_planned(request, named=named):
         found.append(_plan_matrix(request))
     if not found:
         return (
-            f"an optimum over {cells_text(cells)} cells is not computed here (method='explicit' "
-            f"does it up to {MOST_EXPLICIT:,}, with a delta)"
+            f"an optimum over {cells_text(request.schema.cells)} cells is not computed here "
+            f"(method='explicit' does it up to {MOST_EXPLICIT:,}, with a delta)"
         )
     return min(found, key=lambda plan: plan.prediction.score)
+
+
+def matrix_planned(request: ReleaseTerms, *, named: bool = False) -> bool:
+    """Whether the optimal matrix is computed."""
+    cells, queries = request.schema.cells, request.workload.size
+    limit = MOST_EXPLICIT if named else PLANNED_EXPLICIT
+    return not request.pure and 1 < cells <= limit and cells * queries <= _MOST_ENTRIES // 4
 
 
 @lru_cache(maxsize=4)

@@ -17,7 +17,7 @@ from winnow.core.released import Released
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.privacy import Budget
-from winnow.privacy.sizing import sizing_accountant
+from winnow.privacy.sizing import first_that_fits, table_sizings
 from winnow.read.about import AboutTable, about_table
 from winnow.read.counts import SealedCounts
 from winnow.read.crossing import SealedTable, sealed_table
@@ -213,11 +213,20 @@ def planned_for(asked: PlannedTabulate, given: Any) -> TabulatePlan:
 
 def planned(asked: Tabulate, given: Any) -> TabulatePlan:
     """The plan of a request, by what is public of the table or the counts."""
+    return first_that_fits(
+        lambda sizing: _planned(asked, given, sizing),
+        table_sizings(asked.budget, asked.delta),
+        asked.budget,
+    )
+
+
+def _planned(asked: Tabulate, given: Any, sizing: str) -> TabulatePlan:
+    """The plan with noise that is sized in this way."""
     public = about_of(given)
     cut, epsilon = cut_of(asked.with_cut, asked.epsilon, public.bound)
     settings: TablesSettings | None = None
     if isinstance(public, AboutTable):
-        settings = _settings(asked, public, epsilon)
+        settings = _settings(asked, public, epsilon, sizing)
         plan = _tables(settings, public)
     else:
         if asked.by is not None or len(asked.values):
@@ -251,11 +260,11 @@ def about_of(given: Any) -> AboutTable | AboutScores:
     return about_table(given)
 
 
-def _settings(asked: Tabulate, public: AboutTable, epsilon: Real) -> TablesSettings:
+def _settings(asked: Tabulate, public: AboutTable, epsilon: Real, sizing: str) -> TablesSettings:
     if public.schema is None:
         raise ParameterError("tables need the columns of their table; give wn.plan.table(schema)")
     known = 1 if public.rows_are_public else None  # that it is known matters, not what it is
-    budget, memory = asked.budget, asked.running.memory
+    memory = asked.running.memory
     terms = ReleaseTerms(
         tables_workload(public.schema, asked.by, memory),
         epsilon,
@@ -263,7 +272,7 @@ def _settings(asked: Tabulate, public: AboutTable, epsilon: Real) -> TablesSetti
         public.relation,
         public.rows_per_person,
         known if public.rows is None else public.rows,
-        "best" if budget is None else sizing_accountant(budget, asked.delta),
+        sizing,
         memory,
     )
     return tables_settings(terms, values=asked.values, objective=asked.objective)
