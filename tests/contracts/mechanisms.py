@@ -253,7 +253,7 @@ def _lists_of_groups() -> Iterator[Subject]:
     hidden = wn.plan.counts(labels="private", max_items=2)
     for made in (wn.LimitedDomain(), wn.Stability()):
         inner = made.among_private(hidden, SIZES)
-        each = EachGroup(inner, 2, COUNTRIES, 2, Fraction(1, 10))
+        each = EachGroup(inner, 2, COUNTRIES, 2, Fraction(9, 10))
         over = OverPairs(inner, 2, COUNTRIES)
         for mechanism in (each, over):
             wrong = ((mechanism, paired_privately(sensitivity=10**290)),)
