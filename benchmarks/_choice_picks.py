@@ -193,7 +193,10 @@ def itemsets(seed: int, size: float) -> Iterator[Setting]:
             rows = baskets(kind, number, items, seed + place)
             lines = [" ".join(f"i{item}" for item in row) for row in rows]
             held = wn.read_baskets(
-                [line.split() for line in lines], unit="basket", max_items=MOST_ITEMS, salt="choice"
+                [line.split() for line in lines],
+                unit="basket",
+                max_items=MOST_ITEMS,
+                reading=wn.Reading(salt="choice"),
             )
             random = np.random.default_rng(seed + hash_of(kind, number))
             for chosen in random.permutation(len(every))[: max(2, round(9 * size))]:

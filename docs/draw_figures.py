@@ -132,7 +132,9 @@ def gallery_top10() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log.csv"
         people = true_counts(write_log(log))
-        counts = wn.counts(log, item="bird", person="person", max_items=MOST, salt="figure")
+        counts = wn.counts(
+            log, item="bird", person="person", max_items=MOST, reading=wn.Reading(salt="figure")
+        )
     top = wn.top_k(counts, k=K, epsilon=EPSILON, delta=DELTA, with_counts=True, seed=1)
     figure, axes = new_figure(**SMALL)
     places = range(len(top.value))

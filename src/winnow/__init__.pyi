@@ -87,6 +87,11 @@ from winnow.read.counts import counts as counts
 from winnow.read.counts import seal_counts as seal_counts
 from winnow.read.crossing import SealedTable as SealedTable
 from winnow.read.groups import Groups as Groups
+from winnow.read.options import Indicators as Indicators
+from winnow.read.options import Lines as Lines
+from winnow.read.options import Pairs as Pairs
+from winnow.read.options import Reading as Reading
+from winnow.read.options import TextFormat as TextFormat
 from winnow.read.score_source import scores as scores
 from winnow.read.scores import SealedScores as SealedScores
 from winnow.read.scores import seal_scores as seal_scores

@@ -66,7 +66,11 @@ def test_tables_and_baskets_name_their_unit() -> None:
     found = wn.itemsets(baskets, size=1, epsilon=1.0)
     assert str(found.guarantee).endswith("protects each basket (add or remove one)")
     pages = wn.read_baskets(
-        LOG, basket="visitor", item="page", person="visitor", max_baskets=1, items=["x", "y"]
+        LOG,
+        layout=wn.Pairs(basket="visitor", item="page"),
+        person="visitor",
+        max_baskets=1,
+        items=["x", "y"],
     )
     found = wn.itemsets(pages, size=1, epsilon=1.0)
     assert str(found.guarantee).endswith("; at most 1 basket of each is counted")
@@ -81,7 +85,9 @@ def test_a_column_of_people_is_not_taken_for_another_unit(name: str) -> None:
         lambda: wn.counts(log, item="page", person=name, max_items=2),
         lambda: wn.counts(log, item="page", person=name),
         lambda: wn.read_table(log, schema=schema, person=name, max_rows=2),
-        lambda: wn.read_baskets(log, basket=name, item="page", person=name, max_baskets=1),
+        lambda: wn.read_baskets(
+            log, layout=wn.Pairs(basket=name, item="page"), person=name, max_baskets=1
+        ),
     ):
         with pytest.raises(ParameterError, match="rename it"):
             read()

@@ -31,11 +31,13 @@ LOG = pd.DataFrame(
     columns=["who", "country", "page"],
 )
 PAGES = [f"{country} page {page}" for country in COUNTRIES for page in range(4)]
+SALT = wn.Reading(salt="s")
 ASKED: dict[str, Any] = {"k": 2, "epsilon": 20.0, "seed": 1}
 
 
 def counted(by: Any, **said: Any) -> wn.SealedCounts:
-    return wn.counts(LOG, item="page", person="who", by=by, salt="s", **said)
+    reading = wn.Reading(salt="s", keep=said.pop("keep", "auto"))
+    return wn.counts(LOG, item="page", person="who", by=by, reading=reading, **said)
 
 
 def opened(counts: wn.SealedCounts) -> dict[tuple[str, str], int]:
@@ -93,17 +95,17 @@ def test_a_person_counts_in_no_more_groups_than_are_paid_for() -> None:
     few = LOG[LOG["who"].isin([f"u{u}" for u in range(0, 60, 5)])]
     for most in (1, 2):
         by = wn.Groups("country", most=most)
-        whole = opened(wn.counts(few, item="page", person="who", by=by, salt="s"))
+        whole = opened(wn.counts(few, item="page", person="who", by=by, reading=SALT))
         for who in ("u0", "u15", "u30"):
             rest = few[few["who"] != who]
-            without = opened(wn.counts(rest, item="page", person="who", by=by, salt="s"))
+            without = opened(wn.counts(rest, item="page", person="who", by=by, reading=SALT))
             moved = {pair[0] for pair in whole if whole[pair] != without.get(pair, 0)}
             assert 1 <= len(moved) <= most
 
 
 def test_a_bound_on_items_holds_over_all_groups_of_a_person() -> None:
     one = LOG[LOG["who"] == "u15"]
-    found = wn.counts(one, item="page", person="who", by="country", max_items=3, salt="s")
+    found = wn.counts(one, item="page", person="who", by="country", max_items=3, reading=SALT)
     assert sum(opened(found).values()) == 3
 
 
@@ -118,7 +120,7 @@ def test_engines_keep_the_same_groups_of_a_person(whole: bool, tmp_path: Path) -
     connection.execute(f"CREATE TABLE log AS SELECT * FROM '{tmp_path}/log.parquet'")
     by = wn.Groups("country", names=["DE", "IT~1"], most=1)
     for bound in (None, 2):
-        said = {"item": "page", "person": "who", "by": by, "salt": "s", "max_items": bound}
+        said = {"item": "page", "person": "who", "by": by, "reading": SALT, "max_items": bound}
         sources: list[Any] = [log, tmp_path / "log.parquet", (connection, "log")]
         first, *others = [opened(wn.counts(source, **said)) for source in sources]
         assert all(other == first for other in others)

@@ -31,6 +31,7 @@ from winnow.read.baskets import SealedBaskets, read_baskets
 from winnow.read.counts import SealedCounts, counts
 from winnow.read.crossing import Rows, SealedTable, fingerprint_of_files
 from winnow.read.groups import Groups
+from winnow.read.options import Reading
 from winnow.read.people import BoundedPeople
 from winnow.read.table import read_table
 from winnow.serve import replies
@@ -194,7 +195,7 @@ def read_data(declared: Declaration, home: Path, salt: str) -> Data:
                 person=declared.person,
                 max_rows=declared.max_per_person,
                 relation=relation,
-                salt=salt,
+                reading=Reading(salt=salt),
             )
         case "events":
             assert declared.item is not None
@@ -209,7 +210,7 @@ def read_data(declared: Declaration, home: Path, salt: str) -> Data:
                 items=public,
                 by=by,
                 relation=relation,
-                salt=salt,
+                reading=Reading(salt=salt),
             )
         case "baskets":
             return read_baskets(
@@ -217,12 +218,11 @@ def read_data(declared: Declaration, home: Path, salt: str) -> Data:
                 unit="basket" if declared.person is None else None,
                 person=declared.person,
                 max_baskets=None if declared.person is None else declared.max_per_person,
-                basket=declared.basket,
-                item=declared.item,
+                layout=declared.layout,
                 items=public,
                 max_items=declared.max_items,
                 relation=relation,
-                salt=salt,
+                reading=Reading(salt=salt),
             )
 
 

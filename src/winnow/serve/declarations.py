@@ -11,6 +11,7 @@ from winnow.ask.request import Ask
 from winnow.errors import ParameterError
 from winnow.foreign import instead
 from winnow.privacy.ledger.labels import check_label
+from winnow.read.options import Pairs
 from winnow.serve.derived import asked_of, body
 
 Kind = Literal["table", "events", "baskets"]
@@ -82,6 +83,13 @@ class Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
         """The neighbour relation of everything that is charged to the dataset."""
         return self.relation or ("substitution" if self.kind == "table" else "add-remove")
 
+    @property
+    def layout(self) -> Pairs | str:
+        """How the baskets of its file lie."""
+        if self.basket is None or self.item is None:
+            return "auto"
+        return Pairs(self.basket, self.item)
+
     def files(self, home: Path) -> list[Path]:
         """The files that hold the data; a pattern stands for several."""
         given = home / self.path
@@ -124,6 +132,8 @@ def check_declaration(name: str, declared: Declaration) -> None:
         refuse("by is for kind = 'events'; orders of a table say by themselves")
     if declared.by is not None and declared.items is not None and declared.groups is None:
         refuse("items is a public list, so groups are public, too; list them")
+    if declared.kind == "baskets" and (declared.basket is None) != (declared.item is None):
+        refuse("baskets of a table need both columns, basket and item")
     if table and (declared.item or declared.items is not None):
         refuse("item and items are for kind = 'events' and 'baskets'")
     questions = declared.questions

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import winnow
-from winnow.cli.options import PLAIN_TEXT, TextOptions, check_unit_said
+from winnow.cli.options import check_unit_said
 from winnow.core.options import AUTO
 from winnow.core.relation import Relation
 from winnow.core.utility import declared
@@ -16,6 +15,7 @@ from winnow.foreign import reason
 from winnow.read.counts import SealedCounts, private_counts
 from winnow.read.files import STDIN, read_scores
 from winnow.read.groups import Groups
+from winnow.read.options import Reading, TextFormat
 from winnow.read.people import PersonBound
 from winnow.read.records import csv_records, lines_of, text_of
 from winnow.read.scores import seal_scores
@@ -29,6 +29,8 @@ from winnow.select.methods import PickMethod
 from winnow.select.plan.top_k.verb import TopKPlan
 from winnow.select.request import TopK
 from winnow.select.top_k_methods import OF_LISTS
+
+Progress = Callable[[int, int], None] | None
 
 
 def about_log(
@@ -185,7 +187,7 @@ def counts_of_file(
     count: str,
     about: AboutScores,
     *,
-    text: TextOptions = PLAIN_TEXT,
+    text: TextFormat,
     header: bool = False,
 ) -> SealedCounts:
     """Ready counts of a file, whose items are public or were found in the data."""
@@ -195,7 +197,7 @@ def counts_of_file(
         score_column=count,
         header=header,
         options=("--item", "--count"),
-        **text.said(),
+        text=text,
     )
     if counts.dtype.kind != "i" or (counts < 0).any():
         raise DataError(
@@ -208,14 +210,22 @@ def counts_of_file(
     return SealedCounts(sealed.values, names, about.utility, about.max_items)
 
 
+def reading_of_log(memory: str | None, seed: int | None, progress: Progress) -> Reading:
+    """How a log is read: with a seed the same items of a person are kept again."""
+    salt = None if seed is None else f"seed {seed}"
+    return Reading(memory=memory or Reading.memory, salt=salt, progress=progress)
+
+
 def counts_of_log(
     file: str,
     item: str,
     person: str | None,
     most: int | None,
     about: AboutScores,
-    seed: int | None,
-    **how: Any,
+    *,
+    text: TextFormat,
+    reading: Reading,
+    items: Sequence[str] | None = None,
 ) -> SealedCounts:
     """The people of an event log, counted."""
     return winnow.counts(
@@ -224,9 +234,10 @@ def counts_of_log(
         person=person,
         max_items=most,
         by=about.groups,
+        items=items,
         relation=about.relation,
-        salt=None if seed is None else f"seed {seed}",  # repeatable, too
-        **how,
+        text=text,
+        reading=reading,
     )
 
 

@@ -10,13 +10,11 @@ import typer
 
 from winnow.cli.derived import Typed
 from winnow.cli.options import (
-    PLAIN_TEXT,
     HeaderOption,
     JsonOption,
     Labels,
     OutOption,
     SeedOption,
-    TextOptions,
     option,
     plot_of,
     relation_of_people,
@@ -28,6 +26,7 @@ from winnow.cli.with_cut import check_cut
 from winnow.core.checks import count as whole
 from winnow.core.relation import Relation
 from winnow.errors import DataError, ParameterError
+from winnow.read.options import TextFormat
 from winnow.select.cli.groups import ONE_LIST, GroupOptions
 from winnow.select.request import TopK
 
@@ -64,8 +63,8 @@ def top_k(
         option("--item", "COLUMN", "The column of items.", _COLUMNS),
     ],
     asked: Typed[TopK],
+    text: Typed[TextFormat],
     seed: SeedOption = None,
-    text: TextOptions = PLAIN_TEXT,
     grouped: GroupOptions = ONE_LIST,
     person: Annotated[
         str | None,
@@ -176,6 +175,7 @@ def top_k(
         counts_of_file,
         counts_of_log,
         read_items,
+        reading_of_log,
         threshold_text,
     )
     from winnow.select.cli.view import draw, report_page, save_top, show_top
@@ -216,13 +216,13 @@ def top_k(
     warn_of_other_labels(budget, read)
     with counting(f"counting {file}") if are_large(read) else nullcontext() as progress:
         if count is not None:
-            counts = counts_of_file(file, item, count, about, text=text, header=header)
+            counts = counts_of_file(file, item, count, about, text=text(), header=header)
             plan = request.plan(counts)  # again, for as many items as there are
         else:
-            counted: dict[str, Any] = {"items": public, "progress": progress, **text.said()}
-            if memory is not None:
-                counted["memory"] = memory
-            counts = counts_of_log(file, item, person, max_items, about, seed, **counted)
+            reading = reading_of_log(memory, seed, progress)
+            counts = counts_of_log(
+                file, item, person, max_items, about, text=text(), reading=reading, items=public
+            )
         released = plan.run(counts, budget=budget, seed=seed)
 
     shown: dict[str, Any] = {
