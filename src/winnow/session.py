@@ -151,7 +151,7 @@ class Session:
         return selected(sealed_scores(scores, self.relation), self._paid(asked))
 
     @takes(TopK, of=object)
-    def top_k(self, counts: Any, asked: TopK) -> Released[list[Any]]:
+    def top_k(self, counts: Any, asked: TopK) -> Released[Any]:
         """``winnow.top_k`` charged to this session's budget; a text names a table's column."""
         if isinstance(counts, str):
             counts = column_counts(self._own_table(), counts)

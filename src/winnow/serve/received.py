@@ -23,6 +23,7 @@ from winnow.numbers.histogram.result import ReleasedHistogram
 from winnow.numbers.result import ReleasedQuantiles
 from winnow.privacy import Guarantee
 from winnow.privacy.refusals import COMPOSING
+from winnow.select.lists import ListsByGroup
 
 Fetch = Callable[[str], str]
 """Downloads a file of a release."""
@@ -44,6 +45,8 @@ def _value(document: Mapping[str, Any], fetch: Fetch, labels: Mapping[str, Any])
     value, kind = document["value"], document["kind"]
     if kind == "tabulate":
         return RemoteTables.parse(value)
+    if kind == "top-k" and isinstance(value, dict):
+        return ListsByGroup.from_dict(value)
     if kind == "quantiles":
         return ReleasedQuantiles.from_dict(value)
     if kind == "describe":

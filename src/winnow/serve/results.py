@@ -54,6 +54,8 @@ def shown(
         return _tables(value)
     if isinstance(value, dict) and "level" in value and "rows" in value:
         return _described(Description.from_dict(value))
+    if isinstance(value, dict) and "lists" in value:
+        return _lists(value)
     if isinstance(value, dict) and "bins" in value:
         return _histogram(value)
     if isinstance(value, dict) and "quantiles" in value:
@@ -86,6 +88,28 @@ def _ranking(value: list[Any], margin: int | None) -> ResultView:
         )
         return ResultView(grids=[grid], note=note)
     return ResultView(ranked=[_name(each) for each in value])
+
+
+def _lists(value: dict[str, Any]) -> ResultView:
+    if not value["lists"]:
+        return ResultView(headline="No item passed the threshold that the noise asks for")
+    margin, note = value["margin"], ""
+    if margin is not None:
+        note = f"Each count is {within_counted(f'{margin:,}')} with probability 0.95."
+    grids = []
+    for row in value["lists"]:
+        pairs = row["items"] if value["with_counts"] else [[item] for item in row["items"]]
+        rows = [[place, *pair] for place, pair in enumerate(pairs, start=1)]
+        heads, drawn = ["rank", "item", *(["count"] if value["with_counts"] else [])], None
+        if value["with_counts"]:
+            off = margin or 0
+            bars = [charts.Bar(_name(item), n, n - off, n + off) for item, n in pairs]
+            drawn = charts.bars(bars, f"Noisy counts of {row['group']}")
+        grids.append(_grid(f"{value['by']}: {row['group']}", heads, rows, drawn))
+    left = len(grids) - _MOST_TABLES
+    if left > 0:
+        note = f"{note} {left} more groups are in the file.".strip()
+    return ResultView(grids=grids[:_MOST_TABLES], note=note)
 
 
 def _counted(each: Any) -> bool:

@@ -50,7 +50,8 @@ def size_of(opened: OpenDataset, order: bodies.AnyOrder) -> ResultSize:
     """The size of the result of an order; labels that are private count as nothing."""
     match order:
         case bodies.SelectOrder() | bodies.TopKOrder():
-            number = order.k or 1
+            groups = len(opened.declared.groups or ()) or 1
+            number = (order.k or 1) * (groups if isinstance(order, bodies.TopKOrder) else 1)
             return ResultSize(number, number * (_width(opened, order.column) + _NUMBER))
         case bodies.LabelsOrder():
             return ResultSize(0, 0)
