@@ -115,6 +115,8 @@ def test_results_look_like_those_of_the_library(ann: Client) -> None:
     means = ann.moments("people", "age", ["mean", "deviation"], by=["colour"], epsilon=0.5).value
     assert means.groups == ages.value.groups and means.of("age", "mean").value.shape == (3,)
     assert (means.of("age", "mean").low <= means.of("age", "mean").high).all()
+    seen = ann.describe("people", epsilon=0.5).value
+    assert {each.name for each in seen.columns} >= {"age", "colour"} and seen.column("colour").top
     counted = ann.histogram("people", "age", bins=2, epsilon=0.5)
     assert counted.value.labels == tuple(counted.value.to_columns()["bin"])
     assert len(counted.value.estimate) == 2

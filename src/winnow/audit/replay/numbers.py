@@ -12,6 +12,7 @@ from winnow.audit.replay.people import Family, People
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
+from winnow.describe.verb import describe
 from winnow.numbers.bounds.verb import bounds
 from winnow.numbers.histogram.verb import histogram
 from winnow.numbers.moments.verb import moments
@@ -51,6 +52,7 @@ def number_replays() -> Iterator[Replay]:
             yield Replay(
                 "histogram", split, _counting(relation, split), PAID, relation, groups=(1, 3)
             )
+        yield Replay("describe", "", _describing(relation), PAID, relation, groups=(1, 3))
     for relation in Relation:
         asked: tuple[tuple[str, dict[str, Any]], ...] = (
             ("means", {}),
@@ -70,11 +72,12 @@ def number_replays() -> Iterator[Replay]:
                 "quantiles": session.quantiles("pay", epsilon=0.4),
                 "histogram": session.histogram("pay", bins=2, epsilon=0.4),
                 "moments": session.moments("pay", epsilon=0.1),
-                "bounds": session.bounds("pay", epsilon=0.1),
+                "describe": session.describe(epsilon=0.05, bins=2),
+                "bounds": session.bounds("pay", epsilon=0.05),
             }
             return found | {"left": repr(session)}
 
-    said = ("quantiles", "histogram", "moments", "bounds")
+    said = ("quantiles", "histogram", "moments", "describe", "bounds")
     yield Replay("Session", "numbers", in_session, PAID, words={"method": said})
 
 
@@ -103,6 +106,13 @@ def _bounding(relation: Relation) -> Any:
 def _moments(relation: Relation, options: dict[str, Any]) -> Any:
     def call(people: People, place: ReplayPlace) -> Any:
         return moments(_paid(people, relation), "pay", epsilon=1.0, seed=place.seed, **options)
+
+    return call
+
+
+def _describing(relation: Relation) -> Any:
+    def call(people: People, place: ReplayPlace) -> Any:
+        return describe(_paid(people, relation), epsilon=1.0, bins=3, top=2, seed=place.seed)
 
     return call
 
