@@ -102,7 +102,7 @@ def test_what_a_steward_would_do_fits_an_unspent_budget() -> None:
 
 
 def test_many_small_charges_cost_little_of_what_the_expert_option_allows() -> None:
-    """Composing normals at an eighth of delta, against rhos at all of it."""
+    """Composing normals at a sixteenth of delta, against rhos at all of it."""
     small = Gaussian(100, ADD)
     counts = []
     for accountant in ("combined", "zcdp"):
@@ -112,7 +112,7 @@ def test_many_small_charges_cost_little_of_what_the_expert_option_allows() -> No
                 budget.charge(small)
                 charged += 1
         counts.append(charged)
-    assert counts[0] >= 0.95 * counts[1]
+    assert counts[0] >= 0.9 * counts[1]
 
 
 @given(st.lists(any_event, max_size=30))
@@ -131,10 +131,10 @@ def test_every_path_ends_within_one_of_the_ways_of_the_proof(charges: list[Event
     if not used.rho:
         assert used.size <= 1 and own <= used.delta + used.converted <= delta
         return
-    assert own == used.delta and pooled <= delta * 7 / 8
+    assert own == used.delta and pooled <= delta * 15 / 16
     squared = needed(Compose(budget.events), 0.0)
     composed = normal_delta(Fraction(squared) * (1 - Fraction(1, 10**9)), Fraction(1))
-    assert used.size <= 1 or composed <= delta / 8
+    assert used.size <= 1 or composed <= delta / 16
 
 
 @given(st.lists(any_event, min_size=1, max_size=12))
@@ -185,11 +185,11 @@ def _gaussian(event: Event) -> bool:
 
 
 def test_the_split_is_decided_by_the_first_charge_alone() -> None:
-    """A first charge of little keeps an eighth of delta for composition, whatever comes later."""
+    """A first charge of little keeps a sixteenth of delta for composition, whatever comes later."""
     budget = Budget(1, 1e-5)
     budget.charge(PureDP(0.01, ADD))
-    with pytest.raises(BudgetExceeded, match=r"delta 8\.75e-06 is left"):
-        budget.charge(ApproxDP(0.1, 9e-6, ADD))
+    with pytest.raises(BudgetExceeded, match=r"delta 9\.375e-06 is left"):
+        budget.charge(ApproxDP(0.1, 9.9e-6, ADD))
     budget.charge(ApproxDP(0.1, 8e-6, ADD))
     budget.charge(Gaussian(100, ADD))
     alone = Budget(1, 1e-5)

@@ -15,31 +15,35 @@ Why the cap holds. Fix neighbours and the output laws P, Q of the whole interact
   follow is at most e^(a (a-1) (cap - rho used so far)), for every a > 1; at the start,
   e^(a (a-1) cap) [Whitehouse-Ramdas-Rogers-Wu 2023]. The lost mass is bounded as above.
   So (epsilon, delta_for_events + zcdp_delta(cap, epsilon))-DP holds.
-- combined: both sums are kept, and a charge is granted while *either* stays within its
-  limit. Every path then ends within the sum of epsilons (set A) or, if not, within the sum
-  of rhos (set Z). Leave out, at every step, the mass that the event itself loses (its own
-  delta): the truncation of an event does not depend on how it is counted. An event may be
-  counted in A at any (epsilon_i, delta_i) that holds for what its own truncation leaves
-  (``epsilon_at``); leave that mass delta_i out as well, on the beginning of a path that lies in
-  A. Both masses come from one pool: on every path their sum is at most d, so P~ loses at most d.
-  On A it is at most e^epsilon Q, as under pure. On Z it is no more than what the interaction
-  that stops where rho passes its limit would also have done (leaving more of P out only lowers
-  the integral of P~^a Q~^(1-a)), so at most e^epsilon Q up to zcdp_delta(limit, epsilon). For
-  every set S of outcomes
+- gaussian: the residue filter of two normals (``residue``), with the lost mass as above. So
+  (epsilon, delta_for_events + the delta of these normals at epsilon)-DP holds.
+- combined: sums of epsilon and delta are kept, and beside them what the charges take of a
+  squared distance; a charge is granted while *either* stays within its limit. Every path then
+  ends within the sums (set A) or, if not, within the distance (set Z). Leave out, at every step,
+  the mass that the event itself loses (its own delta): the truncation of an event does not depend
+  on how it is counted. An event may be counted in A at any (epsilon_i, delta_i) that holds for
+  what its own truncation leaves (``pairs``); leave that mass delta_i out as well, on the beginning
+  of a path that lies in A. Both masses come from one pool: on every path their sum is at most d,
+  so P~ loses at most d. On A it is at most e^epsilon Q, as under pure. On Z it is no more than
+  what the interaction that stops where the distance passes its limit would also have done
+  (leaving more of P out only lowers what a set gains), so at most e^epsilon Q up to the delta of
+  these normals, z. For every set S of outcomes
 
-      P(S) <= d + P~(S and A) + P~(S and Z) <= e^epsilon Q(S) + d + zcdp_delta(limit).
+      P(S) <= d + P~(S and A) + P~(S and Z) <= e^epsilon Q(S) + d + z.
 
   Sums only grow along a path, so that every beginning of a path in A (in Z) is in A (in Z).
-  Which pair an event is counted at depends on the event and on the sums so far, which follow
-  from what was released; the bound is about the sums, however the pairs were chosen. How delta
-  splits into the pool and composition may depend on the first event charged, which is chosen
-  before anything was released, and on nothing later. (An event that is an interaction
-  itself, such as a session, is charged as a whole when it begins. Others may come in between:
-  pure, approximate and zCDP bounds compose concurrently as well [Vadhan-Zhang 2023].)
+  Which pair an event is counted at depends on the event, on what its plan says was asked for and
+  on the sums so far, which follow from what was released; each pair is computed from the event,
+  whatever was asked. Whether delta splits into a pool and z, or is all pool with no Z, depends on
+  the first event charged, which is chosen before anything was released, and on nothing later: a
+  choice that could wait would have to pay for both. (An event that is an interaction itself, such
+  as a session, is charged as a whole when it begins. Others may come in between: such bounds
+  compose concurrently as well [Vadhan-Zhang 2023].)
 
-All limits are fixed beforehand on purpose. Trading rho against delta as one goes, one sum
-below delta at every moment, would use another order a on every path, and the induction
-is about one a: that rule is not known to be a filter.
+  (Datasets of earlier versions have rhos in the place of the distance; the same proof holds.)
+
+All limits are fixed beforehand on purpose. Trading one against delta as one goes, the total
+below delta at every moment, is not known to be a filter.
 """
 
 from __future__ import annotations

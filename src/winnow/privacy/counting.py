@@ -144,10 +144,10 @@ class _Combined(_Normals):
     def splits(self, epsilon: Fraction, delta: Fraction, reserved: Fraction) -> tuple[Split, ...]:
         """For any mixture; and sums alone, which have all of delta.
 
-        An eighth of delta is kept for composition in the first. It was chosen on sums of one event
-        at (1, 10^-6): composition then allows 8 % more than rhos do for a quarter.
+        A sixteenth of delta is kept for composition in the first. It was chosen on events of one
+        kind at (1, 10^-6): composition then allows as much as rhos do for a quarter of delta.
         """
-        kept = delta / 8
+        kept = delta / 16
         pool = delta - kept
         composed = Limit(None, pool, half_squared(epsilon, kept), pool)
         return (Limit(epsilon, pool, None, pool), composed), (Limit(epsilon, delta, None, delta),)

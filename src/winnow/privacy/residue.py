@@ -8,10 +8,10 @@ normals at distance sqrt(s): (epsilon, F_s(epsilon))-DP at every epsilon at once
 
 *The filter.* A charge is granted if it leaves a residue s' >= 0 such that the event, followed by
 two normals at distance sqrt(s'), is no worse than normals at distance sqrt(s): for all its laws
-(p, q) and all a, E_p[F_s'(a - log(p/q))] <= F_s(a). Then s' takes the place of s [Regehr-Hu-Leeman-
-Manurangsi-Tholoniat-Lecuyer 2026]. By induction from the last charge back, D(a) <= F_s(a) for
-everything from now on, whatever an adversary chooses: D_j(a) = sup E_p[D_(j-1)(a - log(p/q))] <=
-E_p[F_s'(a - log(p/q))] <= F_s(a). At the start s is the cap.
+(p, q) and all a, E_p[F_s'(a - log(p/q))] <= F_s(a). Then s' takes the place of s [Regehr et al.
+2026]. By induction from the last charge back, D(a) <= F_s(a) for everything from now on, whatever
+an adversary chooses: D_j(a) = sup E_p[D_(j-1)(a - log(p/q))] <= E_p[F_s'(a - log(p/q))] <=
+F_s(a). At the start s is the cap.
 
 An event's own squared distance, added up, would be valid as well (the naive filter), and takes up
 to pi/2 times as much: noise that follows smooths what an event does, and the residue counts that.
@@ -32,10 +32,10 @@ What an event takes never grows with the residue: normals that follow both sides
   e^(b/2) up to a factor. Let U(0) <= 0, and U be positive somewhere. At its largest value
   U'' <= 0, so delta < 0: it lies where f1 < f2, not far out, so in an interval around 0 with
   delta < 0 all over it. From 0, where U <= 0 and U' = 0, up to the first zero of U,
-  U'' = U/4 + delta < 0: U falls and has no zero. So U <= 0 everywhere if and only if U(0) <= 0, which says that the total variation
-  is no larger: tanh(e/2) + 2 F_s'(e)/(1 + e^e) <= F_s(0) = erf(sqrt(s/8)). The least such s is
-  taken. It is the best possible. (s - s' is pi/2 e^2 at s' = 0, 1.08 e^2 at s' = 2 e^2, and tends
-  to e^2.)
+  U'' = U/4 + delta < 0: U falls and has no zero. So U <= 0 everywhere if and only if U(0) <= 0,
+  which says that the total variation is no larger: tanh(e/2) + 2 F_s'(e)/(1 + e^e) <= F_s(0), which
+  is erf(sqrt(s/8)). The least such s is taken. It is the best possible. (s - s' is pi/2 e^2 at
+  s' = 0, 1.08 e^2 at s' = 2 e^2, and tends to e^2.)
 - *BoundedRange* r, e = r/2: the worst laws have two losses at a distance of r. Let s > s' and
   c = s - s'. The loss is followed by a normal of variance s'; in the measure between the neighbours
   the log of its density over that of a normal of variance s has the second derivative
