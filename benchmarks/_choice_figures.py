@@ -37,6 +37,8 @@ class Setting:
     default: Seen
     plain: float | None = None
     more: dict[str, Any] = field(default_factory=dict)
+    rivals: dict[str, float] = field(default_factory=dict)
+    """The errors of what others have published."""
 
     @property
     def best(self) -> str:
@@ -85,6 +87,10 @@ def summary(settings: Iterable[Setting]) -> dict[str, float]:
     if against:
         found["over plain noise by 1.05"] = float((np.array(against) > 1.05).mean())
         found["mean of plain noise"] = math.exp(float(np.log(np.maximum(against, 1e-9)).mean()))
+    for word in dict.fromkeys(word for each in held for word in each.rivals):
+        shares = [e.default.error / max(e.rivals[word], 1e-9) for e in held if word in e.rivals]
+        found[f"of {word}"] = math.exp(float(np.log(shares).mean()))
+        found[f"of {word}, worst"] = max(shares)
     if predicted:
         near = np.abs(np.log(predicted)) <= math.log(1.3)
         found["predicted within 1.3"] = float(near.mean())

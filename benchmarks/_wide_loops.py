@@ -1,4 +1,4 @@
-"""What a wide release is compared with: AIM's loop, independent columns, noise on all pairs.
+"""What a wide release is compared with: AIM over two fits, independent columns, plain noise.
 
 All under substitution with zCDP, as published, with float noise; models are fitted by the same
 estimator and within the same number of cells, so that the loops are compared.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from itertools import combinations
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,12 @@ class Truth:
 
 
 def aim(
-    truth: Truth, epsilon: float, delta: float, seed: int, fitted_by: Callable[..., Any] = Estimator
+    truth: Truth,
+    epsilon: float,
+    delta: float,
+    seed: int,
+    fitted_by: Callable[..., Any] = Estimator,
+    ways: int = 3,
 ) -> Model:
     """AIM [McKenna et al. 2022, algorithm 4]: rounds whose noise halves when they stop telling."""
     generator, columns = np.random.default_rng(seed), len(truth.shape)
@@ -62,7 +68,7 @@ def aim(
         truth.shape, pairs, epsilon=epsilon, rho=rho, people=2, rows_per_person=1, rows=truth.rows
     )
     most = model_cells(nu)
-    workload = wn.marginals(min(3, columns)).over(truth.table.schema)
+    workload = wn.marginals(min(ways, columns)).over(truth.table.schema)
     terms = ReleaseTerms(workload, 1e3, delta, truth.table.relation, total=truth.rows)
     rounds = wn.Graphical(rounds=1, first_share=0.1, model_cells=most)
     planned = wide_settings(rounds, terms)
@@ -82,7 +88,9 @@ def aim(
         used += 0.5 / sigma**2 + choice**2 / 8
         held, noise = [each.columns for each in released], L1 * ROOT_2 * sigma
         places, scores = [], []
-        fits = within(truth.shape, held, sets, int(most * used / rho))
+        fits = [True] * len(sets)  # residuals have no model that could grow too large
+        if fitted_by is not Residuals:
+            fits = within(truth.shape, held, sets, int(most * used / rho))
         for place, each in enumerate(sets):
             if fits[place]:
                 true = truth.of(each)
@@ -102,6 +110,53 @@ def aim(
     return marginal
 
 
+class Residuals:
+    """Tables from residuals, each the mean of all that was measured of it, weighed by precision.
+
+    What GReM [Mullins et al. 2024] makes of noisy tables, without a model: AIM over it is AIM with
+    GReM [arXiv 2602.05674]. Tables are cut off at 0 and scaled to all rows, one by one.
+    """
+
+    def __init__(self, shape: tuple[int, ...], total: int) -> None:
+        self.shape, self.total, self._used = shape, total, 0
+        self._known: dict[Columns, tuple[np.ndarray, float]] = {}
+
+    def fit(self, tables: list[NoisyTable], *, last: bool = False) -> Any:
+        for each in tables[self._used :]:
+            self._take(each)
+        self._used = len(tables)
+        return SimpleNamespace(model=self)
+
+    def _take(self, table: NoisyTable) -> None:
+        columns, sizes = table.columns, [self.shape[c] for c in table.columns]
+        whole = np.asarray(table.counts, np.float64).reshape(sizes)
+        for ways in range(1, len(columns) + 1):
+            for axes in combinations(range(len(columns)), ways):
+                rest = tuple(axis for axis in range(len(columns)) if axis not in axes)
+                held = whole.sum(axis=rest)
+                for axis in range(ways):
+                    held = held - held.mean(axis=axis, keepdims=True)
+                precision = 1.0 / (table.sigma**2 * math.prod(sizes[axis] for axis in rest))
+                name = tuple(columns[axis] for axis in axes)
+                mean, before = self._known.get(name, (np.zeros(()), 0.0))
+                both = before + precision
+                self._known[name] = (before * mean + precision * held) / both, both
+
+    def marginal(self, columns: Columns) -> np.ndarray:
+        """The table of some columns, as fractions."""
+        ordered = tuple(sorted(columns))
+        sizes = [self.shape[c] for c in ordered]
+        found = np.full(sizes, self.total / math.prod(sizes))
+        for ways in range(1, len(ordered) + 1):
+            for name in combinations(ordered, ways):
+                if name in self._known:
+                    along = [self.shape[c] if c in name else 1 for c in ordered]
+                    rest = math.prod(sizes) / math.prod(along)
+                    found = found + self._known[name][0].reshape(along) / rest
+        found = np.maximum(found, 0.0) + 1e-12
+        return np.transpose(found / found.sum(), [ordered.index(c) for c in columns])
+
+
 def independent(truth: Truth, epsilon: float, delta: float, seed: int) -> Model:
     """Each column alone with the whole budget, and no dependence."""
     generator, columns = np.random.default_rng(seed), len(truth.shape)
@@ -118,9 +173,13 @@ def independent(truth: Truth, epsilon: float, delta: float, seed: int) -> Model:
 
 def all_pairs(truth: Truth, epsilon: float, delta: float, seed: int) -> Model:
     """Noise on every table of two columns, cut off at 0; of larger tables it knows nothing."""
+    return all_tables(truth, epsilon, delta, seed, math.comb(len(truth.shape), 2))
+
+
+def all_tables(truth: Truth, epsilon: float, delta: float, seed: int, tables: int) -> Model:
+    """Noise on each of so many tables, cut off at 0."""
     generator = np.random.default_rng(seed)
-    pairs = list(combinations(range(len(truth.shape)), 2))
-    sigma = ROOT_2 * math.sqrt(len(pairs) / (2 * float(zcdp_rho(epsilon, delta))))
+    sigma = ROOT_2 * math.sqrt(tables / (2 * float(zcdp_rho(epsilon, delta))))
 
     def model(wanted: Columns) -> np.ndarray:
         counts = np.maximum(truth.noisy(wanted, sigma, generator).counts, 0.0)

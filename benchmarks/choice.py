@@ -6,7 +6,10 @@ often it finds less than the best by .2 or more of what was to be found, how it 
 noise, and how often its predicted error is within 1.3 of what is seen. What is an error:
 
 - top-k, private labels: the mean largest error in people; sets in their best order;
-- tables, workloads, wide: the root of largest times mean error over all queries, in rows;
+- tables, workloads: the root of largest times mean error over all queries, in rows, each the mean
+  of three draws;
+- wide: the mean total variation distance of a table, and how it stands against AIM's loop, over a
+  graphical model and over residuals (GReM);
 - itemsets: the share of the list that is missed;
 - sessions: the mean error of an answer, in rows;
 - learning: one less balanced accuracy on new rows.
@@ -15,7 +18,7 @@ Errors below 1/epsilon people count as equal; so do .1 of a list, and .02 of bal
 
     python benchmarks/choice.py [--only top-k,tables] [--size .3]
 
-The whole takes about a quarter of an hour on one core. A part alone is measured again with
+The whole takes about half an hour on one core. A part alone is measured again with
 ``--only``; the others stay as they are in the file.
 """
 
@@ -50,7 +53,7 @@ PARTS: dict[str, Callable[[int, float], Iterator[Setting]]] = {
 
 def read_back(row: dict[str, Any]) -> Setting:
     """A setting as the file has it."""
-    own = {name: row[name] for name in Setting.__dataclass_fields__}
+    own = {name: row[name] for name in Setting.__dataclass_fields__ if name in row}
     own["methods"] = {word: Seen(**each) for word, each in row["methods"].items()}
     return Setting(**own | {"default": Seen(**row["default"])})
 

@@ -9,6 +9,7 @@ from reference.audited import all_cases
 from winnow.ask.audit import claims as sessions
 from winnow.ask.audit import independent
 from winnow.audit.twins import enumerated_twins, twins
+from winnow.core.relation import Relation
 from winnow.itemsets.audit import weighted
 from winnow.itemsets.audit.claims import cases as basket_cases
 from winnow.itemsets.audit.model import broken_on_baskets
@@ -16,6 +17,9 @@ from winnow.learn.audit import additive as learning
 from winnow.learn.audit import balanced, boosted
 from winnow.lp import audit as programs
 from winnow.numbers import audit as halving
+from winnow.numbers.histogram import audit as histograms
+from winnow.numbers.moments import audit as sums
+from winnow.numbers.moments.measured import first
 from winnow.release.graphical.audit import claims as marginals
 from winnow.release.matrices import audit as linear
 from winnow.release.matrices.mechanism import MeasureLinear
@@ -62,6 +66,16 @@ OTHERS = {
     "balanced": (balanced.made(), balanced.balanced_enumerated, balanced.balanced_twins),
     "boosted": (boosted.made(), boosted.boosted_enumerated, boosted.boosted_twins),
     "quantiles": (halving.made((5,)), halving.quantiles_enumerated, halving.quantiles_twins),
+    "histogram": (
+        histograms.histogram(Relation.ADD_REMOVE),
+        histograms.histogram_enumerated,
+        histograms.histogram_twins,
+    ),
+    "moments": (
+        sums.made((first(sums.column("a")),)),
+        sums.moments_enumerated,
+        sums.moments_twins,
+    ),
     "scalar": (programs.SCALAR, programs.lp_enumerated, programs.lp_twins),
     "constraint": (programs.OWNED, programs.lp_enumerated, programs.lp_twins),
 }

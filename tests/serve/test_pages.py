@@ -244,7 +244,10 @@ class _Fields(HTMLParser):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("dataset", "kind"),
-    [("people", kind) for kind in ("tabulate", "select", "top-k", "quantiles", "release")]
+    [
+        ("people", kind)
+        for kind in ("tabulate", "select", "top-k", "quantiles", "histogram", "describe", "release")
+    ]
     + [("log", kind) for kind in ("select", "top-k", "tabulate")]
     + [("baskets", "itemsets")],
 )

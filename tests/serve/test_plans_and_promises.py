@@ -85,6 +85,10 @@ EVERY: dict[str, dict[str, list[Any]]] = {
         "epsilon": [1.0], "column": ["age"], "quantiles": [[0.5], [0.1, 0.25, 0.9]],
         "by": [[], ["colour"]], "delta": [0.0, 1e-6], "level": [None, 0.9],
     },
+    "histogram": {
+        "epsilon": [1.0], "column": ["age"], "bins": [2, [0, 1, 2]], "split": ["equal"],
+    },
+    "describe": {"epsilon": [1.0], "bins": [4], "quantiles": [None, []]},
     "itemsets": {
         "epsilon": [0.5], "size": [2], "k": [None, 2], "delta": [0.0, 1e-6],
         "supports": [None, "winners", "subsets"],

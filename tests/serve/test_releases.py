@@ -16,6 +16,9 @@ ORDERS = [
                 "delta": 1e-7, "values": ["age"]}),
     ("people", {"kind": "quantiles", "column": "age", "quantiles": [0.5, 0.9], "by": ["colour"],
                 "level": 0.9, "epsilon": 0.2}),
+    ("people", {"kind": "histogram", "column": "age", "bins": 2, "split": "quantiles",
+                "epsilon": 0.2}),
+    ("people", {"kind": "describe", "epsilon": 0.2}),
     ("people", {"kind": "release", "workload": [{"marginals": 1}], "epsilon": 0.2, "delta": 1e-7}),
     pytest.param(
         "people", {"kind": "release", "method": "graphical",

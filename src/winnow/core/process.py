@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from winnow.errors import GrantError, ParameterError
@@ -108,3 +109,18 @@ def in_thread(work: Callable[[], T], stop: Callable[[], object]) -> T:
     if failed:
         raise failed[0]
     return found[0]
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Linear algebra on one thread, where the package that can say so is installed.
+
+    Small matrices are slower on several, and far slower on a machine that is busy.
+    """
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        yield
+        return
+    with threadpool_limits(1, "blas"):
+        yield

@@ -135,7 +135,7 @@ def enumerate_quantiles(model: HalvingModel, most: int) -> AuditResult:
     claimed = float(mechanism.per_round) * mechanism.tree.levels
     worst, widest, pairs = 0.0, 0.0, 0
     places = list(product(range(mechanism.groups), range(mechanism.size)))
-    for one, other in _neighbours(places, mechanism.rows_per_person, relation, most):
+    for one, other in neighbours(places, mechanism.rows_per_person, relation, most):
         pairs += 1
         lows, highs = zip(
             *(told(_group(one, g), _group(other, g)) for g in range(mechanism.groups)), strict=True
@@ -168,7 +168,7 @@ def _group(table: Table, group: int) -> Rows:
     return tuple(sorted(code for own, code in table if own == group))
 
 
-def _neighbours(
+def neighbours(
     places: list[tuple[int, int]], rows: int, relation: Relation, most: int
 ) -> Iterator[tuple[Table, Table]]:
     """Tables of the others' rows, with those of one person, and without or with other ones."""

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from winnow.describe.request import Describe
 from winnow.itemsets.request import Itemsets
+from winnow.numbers.histogram.request import PlannedHistogram
 from winnow.numbers.request import PlannedQuantiles
 from winnow.select.request import FindLabels
 from winnow.serve.asked import ReleaseOf, SelectOf, TabulateOf, TopKOf
@@ -157,6 +159,39 @@ else:
     QuantilesOrder = body("QuantilesOrder", PlannedQuantiles, Order, "quantiles", _QUANTILES)
 
 
+if TYPE_CHECKING:
+
+    class HistogramOrder(Order, kw_only=True, frozen=True):
+        """Counts of the rows in the bins of a column of numbers."""
+
+        column: str
+        bins: int | list[float]
+        split: str
+else:
+    _HISTOGRAM = {
+        "column": Name,
+        "bins": Annotated[int, Meta(ge=1, le=1000)]
+        | Annotated[list[float], Meta(min_length=2, max_length=1001)],
+    }
+    HistogramOrder = body("HistogramOrder", PlannedHistogram, Order, "histogram", _HISTOGRAM)
+
+
+if TYPE_CHECKING:
+
+    class DescribeOrder(Order, kw_only=True, frozen=True):
+        """Every column of a table."""
+
+        quantiles: list[float] | None
+        bins: int
+        top: int
+else:
+    _DESCRIBED = {
+        "quantiles": Annotated[list[Annotated[float, Meta(ge=0, le=1)]], Meta(max_length=100)]
+        | None,
+    }
+    DescribeOrder = body("DescribeOrder", Describe, Order, "describe", _DESCRIBED)
+
+
 if TYPE_CHECKING:  # of what is derived, what the server itself reads
 
     class ReleaseOrder(Order, kw_only=True, frozen=True):
@@ -175,6 +210,8 @@ AnyOrder = (
     | LabelsOrder
     | TabulateOrder
     | QuantilesOrder
+    | HistogramOrder
+    | DescribeOrder
     | ItemsetsOrder
     | ReleaseOrder
 )

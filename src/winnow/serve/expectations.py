@@ -20,6 +20,8 @@ from winnow.serve.datasets import OpenDataset
 from winnow.serve.orders import (
     baskets_of,
     counts_of,
+    described,
+    histogram_of,
     itemsets_of,
     labels_of,
     plan_of,
@@ -66,6 +68,10 @@ def _of_kind(opened: OpenDataset, order: bodies.AnyOrder, budget: Budget) -> Exp
             return _tables(opened, order, budget)
         case bodies.QuantilesOrder():
             return _quantiles(opened, order, budget)
+        case bodies.HistogramOrder():
+            return _histogram(opened, order, budget)
+        case bodies.DescribeOrder():
+            return _described(opened, order, budget)
         case bodies.ItemsetsOrder():
             return _itemsets(opened, order, budget)
         case bodies.ReleaseOrder():
@@ -137,6 +143,20 @@ def _tables(opened: OpenDataset, order: bodies.TabulateOrder, budget: Budget) ->
 def _quantiles(opened: OpenDataset, order: bodies.QuantilesOrder, budget: Budget) -> Expected:
     _, planned = quantiles_of(opened.stand_in, order, budget)
     says = "by how many rows a quantile is off, in root mean square, where rows lie close"
+    seconds = FLOOR + SPARE * planned.seconds
+    return Expected(planned.epsilon, planned.error, says, seconds, planned.to_dict())
+
+
+def _histogram(opened: OpenDataset, order: bodies.HistogramOrder, budget: Budget) -> Expected:
+    _, planned = histogram_of(opened.stand_in, order, budget)
+    says = "the standard error of each count, in rows"
+    seconds = FLOOR + SPARE * planned.seconds
+    return Expected(planned.epsilon, planned.error, says, seconds, planned.to_dict())
+
+
+def _described(opened: OpenDataset, order: bodies.DescribeOrder, budget: Budget) -> Expected:
+    _, planned = described(opened.stand_in, order, budget)
+    says = "the largest standard error of a count, in rows"
     seconds = FLOOR + SPARE * planned.seconds
     return Expected(planned.epsilon, planned.error, says, seconds, planned.to_dict())
 

@@ -168,11 +168,14 @@ def plan_body(kind: str, schema: replies.SchemaAnswer, form: Form) -> bodies.Pla
         order["quantiles"] = form.numbers("quantiles", "the quantiles")
         order["by"] = [name for name in form.all("groups") if name in schema.columns]
         order["level"] = 0.95 if form.one("intervals") == "yes" else None
+    if kind == "histogram":
+        order["bins"] = form.whole("bins", "the number of bins")
+        order["split"] = "quantiles" if form.one("split") == "quantiles" else "equal"
     if kind == "release":
         order["workload"] = _pieces(schema, form)
         order["method"] = form.one("method") or None
         order["rows"] = form.whole("rows", "the public number of rows")
-    if kind != "select":
+    if kind not in ("select", "histogram", "describe"):
         order["delta"] = form.number("delta", "delta") or 0.0
     given = {name: value for name, value in order.items() if value is not None}
     return _body(_PLAN, {"order": given})

@@ -8,9 +8,11 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.process import one_thread
 from winnow.release.tables.column_matrix import (
     MOST_BITS,
     MOST_CODES,
+    ROUGH,
     column_matrix,
     query_gram,
 )
@@ -41,11 +43,13 @@ def best_matrices(
     if bits < _FEWEST_BITS or max(sizes) > MOST_CODES or min(sizes) < 2:
         return None
     grams = {column: _gram(plain, column, weights) for column in ranged}
-    found = []
-    for weight in _WEIGHTS:
-        own = {column: column_matrix(gram, weight, bits) for column, gram in grams.items()}
-        found.append(Geometry(plain.parts, {**plain.trees, **own}))
-    return min(found, key=cost)
+
+    def made(weight: float | None, **rounds: int) -> Geometry:
+        own = {c: column_matrix(gram, weight, bits, **rounds) for c, gram in grams.items()}
+        return Geometry(plain.parts, {**plain.trees, **own})
+
+    with one_thread():
+        return made(min(_WEIGHTS, key=lambda weight: cost(made(weight, rounds=ROUGH))))
 
 
 def _bits(plain: Geometry, part: TablePart, ranged: set[int]) -> int:

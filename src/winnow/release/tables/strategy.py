@@ -147,6 +147,15 @@ class Geometry:
 
     def _numbers(self, part: TablePart) -> Integers:
         """The subspace of each choice of a level, or the constant (the last), along the axes."""
+        if part.columns not in self._numbered:
+            self._numbered[part.columns] = self._numbers_of(part)
+        return self._numbered[part.columns]
+
+    @cached_property
+    def _numbered(self) -> dict[tuple[int, ...], Integers]:
+        return {}
+
+    def _numbers_of(self, part: TablePart) -> Integers:
         shape = [self.trees[column].levels + 1 for column in part.columns]
         found = np.empty(shape, np.int64)
         for chosen in np.ndindex(*shape):
@@ -166,8 +175,12 @@ class Geometry:
             alone = Geometry((part,), self.trees)
             held = alone.incidence.variances(alone.array(precision))
             return held.reshape([1] * len(part.columns))
-        found = (1.0 / self.array(precision))[self._numbers(part)]
-        for energies in self.uneven[place]:  # the first axis goes, and its answers become the last
+        return self._sums(part, self.uneven[place], 1.0 / self.array(precision))
+
+    def _sums(self, part: TablePart, each: tuple[Floats, ...], variances: Floats) -> Floats:
+        """The variance of every choice of an answer along each axis, by those of the subspaces."""
+        found = variances[self._numbers(part)]
+        for energies in each:  # the first axis goes, and its answers become the last
             found = np.tensordot(found, energies, axes=([0], [0]))
         return np.maximum(found, 0.0)
 
@@ -175,9 +188,18 @@ class Geometry:
         """The largest variance of an answer of each part."""
         found = np.empty(len(self.parts))
         found[self.incidence.parts] = self.incidence.variances(self.array(precision))
-        for place in self.uneven:
-            found[place] = self.variance(place, precision).max()
+        variances = 1.0 / self.array(precision)
+        for place, each in self._extremes.items():
+            found[place] = self._sums(self.parts[place], each, variances).max()
         return found
+
+    @cached_property
+    def _extremes(self) -> Mapping[int, tuple[Floats, ...]]:
+        """Of the uneven parts the answers along each axis among which the worst one is."""
+        return {
+            place: tuple(extreme_columns(energies) for energies in each)
+            for place, each in self.uneven.items()
+        }
 
     def spreads(self, precision: Precision, law: str) -> list[Spread]:
         """The standard errors of each part; for ranges with their largest error, simulated."""
@@ -215,6 +237,30 @@ class Geometry:
         return cells <= MOST_CELLS
 
 
+def extreme_columns(energies: Floats) -> Floats:
+    """The columns among which some column has the largest sum, whatever weights the rows have.
+
+    Weights are not negative. Of two rows these are the corners of the convex hull, up and to the
+    right; of more rows all different columns.
+    """
+    if len(energies) != 2:
+        return np.unique(energies, axis=1)
+    corners: list[Floats] = []
+    for point in energies.T[np.lexsort((energies[1], energies[0]))]:  # from left to right
+        while corners and corners[-1][1] <= point[1]:
+            corners.pop()
+        while len(corners) > 1 and _below(corners[-2], corners[-1], point):
+            corners.pop()
+        corners.append(point)
+    return np.array(corners).T
+
+
+def _below(first: Floats, middle: Floats, last: Floats) -> bool:
+    """Whether the middle point lies on the line between the others, or below it."""
+    rise, run = last[1] - first[1], last[0] - first[0]
+    return bool((middle[1] - first[1]) * run <= rise * (middle[0] - first[0]))
+
+
 def seen_by(geometry: Geometry, place: Space, precision: float) -> dict[Space, float]:
     """What noise of one precision on each sum of blocks gives to every subspace below.
 
@@ -224,7 +270,7 @@ def seen_by(geometry: Geometry, place: Space, precision: float) -> dict[Space, f
     """
     trees, found = block_trees(geometry), {}
     size = math.prod(trees[column].blocks[level] for column, level in place)
-    for space in _below(geometry, place):
+    for space in _inside(geometry, place):
         at = dict(space)
         rest = math.prod(trees[column].padded for column, _ in place if column not in at)
         found[space] = precision * size / rest
@@ -238,7 +284,7 @@ def block_trees(geometry: Geometry) -> Mapping[int, Tree]:
     return found
 
 
-def _below(geometry: Geometry, place: Space) -> Iterator[Space]:
+def _inside(geometry: Geometry, place: Space) -> Iterator[Space]:
     """The subspaces of the geometry that block sums tell of; there may be far more of others."""
     ranges = [range(level, geometry.trees[column].levels) for column, level in place]
     if math.prod(len(levels) + 1 for levels in ranges) > len(geometry.spaces):

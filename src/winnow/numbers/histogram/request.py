@@ -1,0 +1,117 @@
+"""What is asked of ``winnow.histogram``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from winnow.core.checks import Real
+from winnow.core.options import EPSILON, Checked, Option
+from winnow.core.request import Run, run_of
+from winnow.errors import ParameterError
+from winnow.foreign import shown
+
+if TYPE_CHECKING:
+    from winnow.numbers.histogram.plan import HistogramPlan
+    from winnow.privacy import Budget
+
+MOST_BINS = 10_000
+"""A picture shows fewer, and a table of counts takes more."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedHistogram(Checked):
+    """What a histogram and its plan are asked for alike."""
+
+    column: Annotated[str, Option("The column: numbers on a public grid, or codes.", "COLUMN")] = (
+        field(kw_only=False)
+    )
+    bins: Annotated[
+        int | Sequence[Real],
+        Option("How many bins, or their public edges.", where=("body",)),
+    ] = 20
+    split: Annotated[
+        Literal["equal", "quantiles"],
+        Option(
+            "Where the bins lie: equal widths, or private quantiles, so that about as many rows "
+            "are in each.",
+            "NAME",
+        ),
+    ] = "equal"
+    epsilon: Annotated[Real | None, EPSILON] = None
+    budget: Budget | None = None
+    run: Run | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.column, str):
+            raise ParameterError(f"column={shown(self.column)} is not a name; give a text")
+        if self.running.progress is not None:
+            raise ParameterError("progress= is for rounds, and a histogram has none; leave it out")
+        self._check_bins()
+
+    def _check_bins(self) -> None:
+        bins = self.bins
+        if hasattr(bins, "tolist"):  # an array of edges
+            bins = bins.tolist()
+            object.__setattr__(self, "bins", bins)
+        if isinstance(bins, bool | str) or not isinstance(bins, int | Sequence):
+            raise ParameterError(
+                f"bins={shown(bins)} is neither a number of bins nor a list of edges; give 20, "
+                "or [0, 10, 20]"
+            )
+        number = bins if isinstance(bins, int) else len(bins) - 1
+        if not 1 <= number <= MOST_BINS:
+            raise ParameterError(
+                f"bins={shown(bins)} makes {number:,} bins; give 1 to {MOST_BINS:,} of them, or "
+                "one edge more"
+            )
+        if self.split == "quantiles" and (not isinstance(bins, int) or bins < 2):
+            raise ParameterError(
+                'split="quantiles" finds the edges itself; give bins= as a number of at least 2'
+            )
+
+    @property
+    def running(self) -> Run:
+        """How it runs."""
+        return run_of(self.run)
+
+    def at(self, epsilon: Real) -> Histogram:
+        """The release at an epsilon."""
+        said = {each.name: getattr(self, each.name) for each in fields(AskedHistogram)}
+        return Histogram(**{**said, "epsilon": epsilon})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Histogram(AskedHistogram):
+    """Counts of the rows in the bins of a column of numbers."""
+
+    epsilon: Annotated[Real, EPSILON] = field()
+    seed: Any = None
+
+    def plan(self, about: Any) -> HistogramPlan:
+        """What is charged, drawn and promised, from what is public of the table."""
+        from winnow.numbers.histogram.plan import planned
+
+        return planned(self, about)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedHistogram(AskedHistogram):
+    """A histogram that is to be planned, by its epsilon or by the error that is wanted."""
+
+    error: Annotated[
+        Real | None,
+        Option(
+            "The standard error of a count that is wanted in the place of epsilon=, in rows.",
+            "ROWS",
+            above=0,
+        ),
+    ] = None
+
+    def plan(self, about: Any) -> HistogramPlan:
+        """The plan at epsilon=, or at the least epsilon that brings the error."""
+        from winnow.numbers.histogram.plan import planned_for
+
+        return planned_for(self, about)

@@ -1,0 +1,158 @@
+"""A released histogram: counts of the rows in bins, with their errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.drawing import Plotted
+from winnow.core.frames import Columns, Framed
+from winnow.core.notebook import Card, InNotebook, columns_card, number_text
+from winnow.core.saving import check_target, save_columns, with_counted, write_json
+from winnow.numbers.histogram.bins import Bins
+from winnow.release.tables.intervals import Estimates
+from winnow.release.tables.result import ReleasedTable
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ReleasedHistogram(Plotted, InNotebook, Framed, Estimates):
+    """Counts of the rows in bins of a column of numbers, and of those without a number."""
+
+    column: str
+    starts: NDArray[Any]
+    """The first number of each bin."""
+    ends: NDArray[Any]
+    """The last number of each bin."""
+    step: float
+    """How far apart the numbers of the grid are."""
+    further: tuple[str, ...] = ()
+    """What the counts after those of the bins are of: missing values, others."""
+
+    @property
+    def widths(self) -> NDArray[np.float64]:
+        """From the first number of each bin to the first of the next."""
+        return np.asarray(self.ends - self.starts + self.step, np.float64)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What is counted, in words: '0 to 9', 'missing'."""
+        pairs = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
+        own = (_written(a) if a == b else f"{_written(a)} to {_written(b)}" for a, b in pairs)
+        return (*own, *self.further)
+
+    def to_columns(self, level: float = 0.95) -> Columns:
+        """One row for each bin: its first and last number, its count, error and interval."""
+        low, high = self.interval(level)
+        names = np.empty(len(self.labels), object)
+        names[:] = self.labels
+        return {
+            "bin": names,
+            "from": self._padded(self.starts),
+            "to": self._padded(self.ends),
+            "count": self.estimate,
+            "standard_error": self.standard_error,
+            "low": low,
+            "high": high,
+        }
+
+    def _padded(self, numbers: NDArray[Any]) -> NDArray[Any]:
+        """A number for each count; of those that are in no bin there is none."""
+        if not self.further:
+            return numbers
+        return np.concatenate([numbers.astype(np.float64), np.full(len(self.further), np.nan)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The histogram as plain data, ready for JSON."""
+        columns = self.to_columns()
+        lists = [[None if v != v else v for v in held.tolist()] for held in columns.values()]
+        written = [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
+        return {
+            "column": self.column,
+            "step": self.step,
+            "law": self.law,
+            "further": list(self.further),
+            "bins": written,
+        }
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> ReleasedHistogram:
+        """The histogram that ``to_dict`` wrote."""
+        rows, further = document["bins"], tuple(document["further"])
+        own = rows[: len(rows) - len(further)]
+        return cls(
+            np.array([row["count"] for row in rows]),
+            np.array([row["standard_error"] for row in rows], np.float64),
+            document["law"],
+            column=document["column"],
+            starts=np.array([row["from"] for row in own]),
+            ends=np.array([row["to"] for row in own]),
+            step=document["step"],
+            further=further,
+        )
+
+    def save(self, path: str | Path, *, about: Mapping[str, Any] | None = None) -> None:
+        """Save whole or not at all, as CSV, Parquet or JSON, with guarantee and receipt."""
+        target = Path(path)
+        check_target(target)
+        if target.suffix.lower() == ".json":
+            write_json(target, self.to_dict() | ({"about": dict(about)} if about else {}))
+        else:
+            counted = (about or {}).get("receipt", {}).get("counted", "")
+            save_columns(target, with_counted(self.to_columns(), counted), about)
+
+    def readable(self, level: float = 0.95) -> Columns:
+        """Columns as texts for people: what is counted, the count, its error and interval."""
+        columns = self.to_columns(level)
+        digits = 0 if float(np.min(self.standard_error, initial=np.inf)) >= 1 else 1
+        found: Columns = {"bin": columns["bin"].astype(str)}
+        unit = 10.0**digits
+        outward = {"low": np.floor, "high": np.ceil}
+        for name in ("count", "standard_error", "low", "high"):
+            held = columns[name]
+            if name == "standard_error":
+                found[name] = np.array([number_text(float(each)) for each in held])
+                continue
+            shown = outward[name](held * unit) / unit if name in outward else np.round(held, digits)
+            whole = 0 if held.dtype == np.int64 else digits
+            found[name] = np.array([f"{each + 0.0:,.{whole}f}" for each in shown.tolist()])
+        return found
+
+    def _card(self) -> Card:
+        title = f"Histogram of {self.column}: {self.estimate.size:,} counts"
+        return replace(columns_card(title, self.readable(), 1), picture=self._picture)
+
+    def _picture(self, ending: str = ".png") -> bytes:
+        from winnow.show.plots.histogram import draw_histogram
+
+        return draw_histogram(self, ending=ending)
+
+    def __repr__(self) -> str:
+        return f"<histogram of {self.column}: {self.estimate.size:,} counts>"
+
+
+def counted_bins(name: str, bins: Bins, counts: ReleasedTable) -> ReleasedHistogram:
+    """The histogram that a released table of the codes of bins is; bins without points go."""
+    kept = bins.kept()
+    own = kept[kept < len(bins.stops)]
+    estimate = counts.estimate[kept]
+    whole = counts.owner.layers[0].whole
+    return ReleasedHistogram(
+        np.rint(estimate).astype(np.int64) if whole else estimate,
+        counts.standard_error[kept],
+        counts.law,
+        column=name,
+        starts=bins.grid.values(np.array(bins.starts, np.int64)[own]),
+        ends=bins.grid.values(np.array(bins.stops, np.int64)[own] - 1),
+        step=float(bins.grid.step),
+        further=bins.further,
+    )
+
+
+def _written(number: float) -> str:
+    """A number of the grid, without the noise of binary fractions."""
+    return str(number) if isinstance(number, int) else f"{number:.12g}"
