@@ -57,7 +57,7 @@ def count_by_duckdb(path: str, memory: str, folder: str) -> int:
 def count_by_winnow(path: str, memory: str, _: str) -> int:
     import winnow as wn
 
-    wn.counts(path, item="item", person="user", max_items=BOUND, memory=memory)
+    wn.counts(path, item="item", person="user", max_items=BOUND, reading=wn.Reading(memory=memory))
     return 0
 
 

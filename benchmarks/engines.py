@@ -70,7 +70,9 @@ def kept(folder: Path, items: int, keep: str = "engine") -> None:
 
     connection = connected(folder)
     source = (connection, f"SELECT * FROM read_parquet('{folder / 'log.parquet'}')")
-    counts = wn.counts(source, item="item", keep=keep, parts=max(1, items // 6_000_000))
+    counts = wn.counts(
+        source, item="item", reading=wn.Reading(keep=keep, parts=max(1, items // 6_000_000))
+    )
     assert len(wn.top_k(counts, k=100, epsilon=1.0, delta=1e-9).value) <= 100
 
 
@@ -79,7 +81,7 @@ def on_spark(folder: Path, items: int) -> None:
     import winnow as wn
 
     frame = session().read.parquet(str(folder / "log.parquet"))
-    counts = wn.counts(frame, item="item", keep="engine")
+    counts = wn.counts(frame, item="item", reading=wn.Reading(keep="engine"))
     assert len(wn.top_k(counts, k=100, epsilon=1.0, delta=1e-9).value) <= 100
 
 
@@ -97,7 +99,9 @@ def tables(folder: Path, items: int) -> None:
 
     connection = connected(folder)
     source = (connection, f"SELECT * FROM read_parquet('{folder / 'rows.parquet'}')")
-    table = wn.read_table(source, schema={f"c{i}": 8 for i in range(8)}, keep="engine")
+    table = wn.read_table(
+        source, schema={f"c{i}": 8 for i in range(8)}, reading=wn.Reading(keep="engine")
+    )
     assert len(wn.tabulate(table, wn.marginals(2), epsilon=1.0).value.tables) == 28
 
 
@@ -138,7 +142,7 @@ def counted(source: Any, bound: int | None) -> None:
     """People per item of a log."""
     import winnow as wn
 
-    wn.counts(source, item="i", person="u", max_items=bound, keep="memory")
+    wn.counts(source, item="i", person="u", max_items=bound, reading=wn.Reading(keep="memory"))
 
 
 Ways = tuple[Callable[[], Any], Any, Callable[[], float]]

@@ -49,7 +49,7 @@ def sources(folder: Path) -> dict[str, Callable[[], wn.SealedBaskets]]:
         "groceries": lines("groceries/groceries.csv.gz"),
         "online retail": lambda: wn.read_baskets(
             folder / "online_retail" / "online_retail.parquet",
-            unit="basket", basket="InvoiceNo", item="Description",
+            unit="basket", layout=wn.Pairs(basket="InvoiceNo", item="Description"),
         ),
     }  # fmt: skip
 

@@ -53,7 +53,9 @@ METHODS: dict[str, tuple[Any, int | None]] = {
 def measured(rows: pd.DataFrame, runs: int) -> list[dict[str, Any]]:
     """The mean number of labels of each method and budget."""
     counted = {
-        most: wn.counts(rows, item="item", person="person", max_items=most, salt="benchmark")
+        most: wn.counts(
+            rows, item="item", person="person", max_items=most, reading=wn.Reading(salt="benchmark")
+        )
         for most in (None, 1, 5)
     }
     found = []
@@ -80,7 +82,9 @@ def recalled(rows: pd.DataFrame, runs: int) -> list[dict[str, Any]]:
     """The share of the true top k that is released at (1, 1e-6)."""
     true = rows["item"].value_counts().index
     counted = {
-        most: wn.counts(rows, item="item", person="person", max_items=most, salt="benchmark")
+        most: wn.counts(
+            rows, item="item", person="person", max_items=most, reading=wn.Reading(salt="benchmark")
+        )
         for most in (None, 5)
     }
     found = []

@@ -20,6 +20,7 @@ from learning_figure import learning_classifiers
 
 import winnow as wn
 from winnow.select.mechanisms.sparse_vector import SparseVector
+from winnow.show.plots.description import draw_description
 from winnow.show.plots.figures import STYLES, add_axes, as_file, empty_figure, new_figure
 from winnow.show.plots.histogram import draw_histogram
 from winnow.show.plots.release import draw_columns
@@ -94,6 +95,28 @@ def histogram_of_incomes() -> bytes:
     return draw_histogram(found.value)
 
 
+def description_of_people() -> bytes:
+    """A first look at four columns of made-up people."""
+    rng = np.random.default_rng(0)
+    many = 4000
+    people = pd.DataFrame(
+        {
+            "income": rng.lognormal(10, 0.5, many),
+            "age": np.clip(rng.normal(45, 16, many), 18, 99).round(),
+            "region": rng.choice(["north", "south", "east"], many, p=[0.5, 0.3, 0.2]),
+            "owner": rng.choice(["yes", "no"], many, p=[0.35, 0.65]),
+        }
+    )
+    schema = {
+        "income": {"type": "number", "low": 0, "high": 100_000, "clip": True},
+        "age": {"type": "number", "low": 0, "high": 110},
+        "region": {"values": ["north", "south", "east"]},
+        "owner": {"values": ["yes", "no"]},
+    }
+    sealed = wn.read_table(people, schema=schema)
+    return draw_description(wn.describe(sealed, epsilon=1, seed=2).value)
+
+
 def gallery_speed() -> bytes:
     """Nanoseconds per candidate for one pick out of a million, by library."""
     names = {
@@ -132,7 +155,9 @@ def gallery_top10() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log.csv"
         people = true_counts(write_log(log))
-        counts = wn.counts(log, item="bird", person="person", max_items=MOST, salt="figure")
+        counts = wn.counts(
+            log, item="bird", person="person", max_items=MOST, reading=wn.Reading(salt="figure")
+        )
     top = wn.top_k(counts, k=K, epsilon=EPSILON, delta=DELTA, with_counts=True, seed=1)
     figure, axes = new_figure(**SMALL)
     places = range(len(top.value))
@@ -392,6 +417,7 @@ FIGURES_DRAWN: tuple[Callable[[], bytes], ...] = (
     front_synthetic,
     quantiles_by_region,
     histogram_of_incomes,
+    description_of_people,
     learning_classifiers,
 )
 

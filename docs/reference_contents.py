@@ -43,7 +43,7 @@ print(pick.value, pick.guarantee)
         "top-k", "Top k", "Heavy hitters: the k most common items, with or without noisy counts.",
         "top-k",
         ("winnow.select.top_k_methods", "winnow.select.plan.top_k", "winnow.read.counts"),
-        names=("winnow.top_k", "winnow.plan.counts"),
+        names=("winnow.top_k", "winnow.plan.counts", "winnow.Groups", "winnow.ListsByGroup"),
         more=("winnow.select.top_k_methods.TopKMethod",),
         commands=("top-k", "plan top-k"),
         example="""
@@ -102,10 +102,11 @@ print(tables.to_pandas())
 """,
     ),
     Page(
-        "numbers", "Numbers", "Quantiles of a table or by groups, and histograms.",
+        "numbers", "Numbers", "A first look; means, sums, deviations, quantiles and histograms.",
         "numbers",
-        ("winnow.numbers",),
-        commands=("quantiles", "plan quantiles", "histogram", "plan histogram"),
+        ("winnow.numbers", "winnow.describe"),
+        commands=("describe", "plan describe", "moments", "plan moments", "quantiles",
+                  "plan quantiles", "histogram", "plan histogram"),
         example="""
 import pandas as pd
 import winnow as wn
@@ -114,6 +115,7 @@ people = pd.DataFrame({"income": [20_000 + 37 * i % 9000 for i in range(900)]})
 schema = {"income": {"type": "number", "low": 0, "high": 200_000, "clip": True}}
 sealed = wn.read_table(people, schema=schema)
 print(wn.quantiles(sealed, "income", [0.25, 0.5, 0.75], epsilon=1.0).to_pandas())
+print(wn.moments(sealed, "income", ["mean", "deviation"], epsilon=1.0).to_pandas())
 """,
     ),
     Page(

@@ -17,6 +17,9 @@ from winnow.core.plan import Plan
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.tape import Randomness
+from winnow.describe.request import Describe
+from winnow.describe.result import Description
+from winnow.describe.verb import description_of
 from winnow.errors import ParameterError, RelationMismatch
 from winnow.foreign import guarded, shown
 from winnow.inner_product.boosting import Ensemble
@@ -36,6 +39,9 @@ from winnow.lp.verb import solved as solved_program
 from winnow.numbers.histogram.request import Histogram
 from winnow.numbers.histogram.result import ReleasedHistogram
 from winnow.numbers.histogram.verb import histogram_of
+from winnow.numbers.moments.request import Moments
+from winnow.numbers.moments.result import ReleasedMoments
+from winnow.numbers.moments.verb import moments_of
 from winnow.numbers.request import Quantiles
 from winnow.numbers.result import ReleasedQuantiles
 from winnow.numbers.verb import quantiles_of
@@ -57,8 +63,8 @@ from winnow.select.request import Above, FindLabels, Select, TopK
 from winnow.select.verb import compared, discovered, most_common, open_above, selected
 
 Asked = TypeVar(
-    "Asked", Above, Ask, Boost, FindLabels, Histogram, Itemsets, Lp, Mips, Quantiles, Release,
-    Select, Tabulate, TopK,
+    "Asked", Above, Ask, Boost, Describe, FindLabels, Histogram, Itemsets, Lp, Mips, Moments,
+    Quantiles, Release, Select, Tabulate, TopK,
 )  # fmt: skip
 
 
@@ -74,8 +80,11 @@ class Session:
     (epsilon and delta may then be left out). With a ``table`` its columns can be named:
     ``session.top_k("occupation", k=5, epsilon=0.2)``.
 
-    A session is about one privacy unit: ``unit`` ('person' for people whatever columns call them),
-    that of its table, or that of its first release. Releases about another one are refused.
+    ``budget`` is one of your own instead: ``wn.Budget(..., unit=)``, or of a ledger
+    ``winnow.privacy.ledger.RecordedBudget(ledger, dataset, analyst=)``.
+
+    A session is about one privacy unit: that of its table, of its budget, or of its first
+    release. Releases about another one are refused.
     """
 
     @guarded
@@ -88,11 +97,9 @@ class Session:
         relation: str | Relation | None = None,
         accountant: str | None = None,
         delta_for_events: Real = 0.0,
-        unit: str | None = None,
         ledger: str | Path | Ledger | None = None,
         dataset: str | None = None,
-        ledger_key: str | Path | None = None,
-        analyst: str = "",
+        budget: Budget | None = None,
         seed: int | None = None,
     ) -> None:
         if seed is not None:
@@ -105,18 +112,20 @@ class Session:
             "relation": _relation(relation, table),
             "accountant": accountant,
             "delta_for_events": delta_for_events,
-            "unit": table.unit if unit is None and table is not None else unit,
+            "unit": None if table is None else table.unit,
         }
-        if ledger is None:
-            if dataset is not None or ledger_key is not None or analyst:
-                raise ParameterError(
-                    "dataset=, ledger_key= and analyst= belong to a ledger; name it"
-                )
+        if budget is not None:
+            own = caps | {"relation": relation, "unit": None}
+            _refuse_beside(budget, ledger=ledger, dataset=dataset, **own)
+            self.budget = budget
+        elif ledger is None:
+            if dataset is not None:
+                raise ParameterError("dataset= belongs to a ledger; name it")
             if epsilon is None:
                 raise ParameterError("a session needs its cap; give epsilon=")
             self.budget = Budget(**caps)
         else:
-            self.budget = _recorded(ledger, ledger_key, dataset, analyst, caps, relation)
+            self.budget = _recorded(ledger, dataset, caps, relation)
         self.relation = self.budget.relation
         self._table = None if table is None else table.under(self.relation)
         if self._table is not None and isinstance(self.budget, RecordedBudget):
@@ -142,7 +151,7 @@ class Session:
         return selected(sealed_scores(scores, self.relation), self._paid(asked))
 
     @takes(TopK, of=object)
-    def top_k(self, counts: Any, asked: TopK) -> Released[list[Any]]:
+    def top_k(self, counts: Any, asked: TopK) -> Released[Any]:
         """``winnow.top_k`` charged to this session's budget; a text names a table's column."""
         if isinstance(counts, str):
             counts = column_counts(self._own_table(), counts)
@@ -185,6 +194,11 @@ class Session:
             return tabulated(asked.by, self._paid(replace(asked, by=None)))
         return tabulated(self._own_table(), self._paid(asked))
 
+    @takes(Moments)
+    def moments(self, asked: Moments) -> Released[ReleasedMoments]:
+        """``winnow.moments`` of this session's table, charged to its budget."""
+        return moments_of(self._own_table(), self._paid(asked))
+
     @takes(Quantiles)
     def quantiles(self, asked: Quantiles) -> Released[ReleasedQuantiles]:
         """``winnow.quantiles`` of this session's table, charged to its budget."""
@@ -194,6 +208,11 @@ class Session:
     def histogram(self, asked: Histogram) -> Released[ReleasedHistogram]:
         """``winnow.histogram`` of this session's table, charged to its budget."""
         return histogram_of(self._own_table(), self._paid(asked))
+
+    @takes(Describe)
+    def describe(self, asked: Describe) -> Released[Description]:
+        """``winnow.describe`` of this session's table, charged to its budget."""
+        return description_of(self._own_table(), self._paid(asked))
 
     @takes(Ask)
     def ask(self, asked: Ask) -> Opened:
@@ -290,11 +309,21 @@ def _relation(relation: str | Relation | None, table: SealedTable | None) -> Rel
     return Relation.ADD_REMOVE if table is None else table.relation
 
 
+def _refuse_beside(budget: Budget, **said: Any) -> None:
+    """Refuse what a budget says already; a relation may be said again if it is the same."""
+    if not isinstance(budget, Budget):
+        raise ParameterError(f"budget={shown(budget)} is no budget; give wn.Budget(epsilon, delta)")
+    relation = said.pop("relation")
+    if relation is not None and budget.relation is not Relation.parse(relation):
+        raise RelationMismatch(f"the budget is under {budget.relation}, not {relation}")
+    for name, value in said.items():
+        if value:
+            raise ParameterError(f"budget= says {name}= already; leave out one of them")
+
+
 def _recorded(
     ledger: str | Path | Ledger,
-    key: str | Path | None,
     dataset: str | None,
-    analyst: str,
     caps: dict[str, Any],
     relation: str | Relation | None,
 ) -> RecordedBudget:
@@ -306,11 +335,11 @@ def _recorded(
     opened = (
         ledger
         if isinstance(ledger, Ledger)
-        else Ledger.open(ledger, key_file=key, create=caps["epsilon"] is not None)
+        else Ledger.open(ledger, create=caps["epsilon"] is not None)
     )
     if caps["epsilon"] is not None:
         opened.open_dataset(dataset, **caps)
-    budget = RecordedBudget(opened, dataset, analyst=analyst)
+    budget = RecordedBudget(opened, dataset)
     if relation is not None and budget.relation is not Relation.parse(relation):
         raise RelationMismatch(
             f"the dataset {dataset!r} is recorded under {budget.relation} and "

@@ -145,7 +145,9 @@ def in_order(items: int, seed: int) -> tuple[int, int]:
         f"CREATE TABLE log AS SELECT 'u' || p || '-' || i AS u, 'item ' || (100 + i) AS i "
         f"FROM range({items}) t(i), range(60) s(p) WHERE i < 120 OR p = 0"
     )
-    found = wn.counts((connection, "log"), item="i", person="u", max_items=1, salt="s")
+    found = wn.counts(
+        (connection, "log"), item="i", person="u", max_items=1, reading=wn.Reading(salt="s")
+    )
     listed = wn.top_k(found, k=120, epsilon=1.0, delta=1e-6, with_counts=True, seed=seed).value
     ties = [(a, b) for (a, n), (b, m) in pairwise(listed) if n == m]
     return sum(a < b for a, b in ties), len(ties)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +19,6 @@ from winnow.audit.replay.compare import Replay, replay, replayed
 from winnow.audit.replay.coverage import (
     WITHOUT_PRIVATE_DATA,
     nothing_is_left_out,
-    replayed_words,
     replays,
     required,
 )
@@ -55,20 +52,6 @@ def test_a_mechanism_without_a_replay_is_noticed() -> None:
     result = nothing_is_left_out(fewer)
     assert not result.passed
     assert "('top_k', 'method', 'joint')" in result.detail
-
-
-@pytest.mark.parametrize(
-    ("place", "name", "verb", "option"),
-    [
-        ("itemsets.cli.command", "BasketLayout", "read_baskets", "layout"),
-    ],
-)
-def test_every_word_of_the_command_line_is_among_them(
-    place: str, name: str, verb: str, option: str
-) -> None:
-    words: type[StrEnum] = getattr(importlib.import_module(f"winnow.{place}"), name)
-    missing = {(verb, option, str(word)) for word in words} - replayed_words(replays())
-    assert not missing
 
 
 def test_every_command_is_replayed_or_sees_no_private_data() -> None:

@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 from winnow.cli.app import COMMANDS, RELEASE, app
 from winnow.cli.making import unbundled
-from winnow.cli.options import TextOptions
 from winnow.cli.private_table import PrivateTable
 from winnow.cli.recording import Record
+from winnow.read.options import TextFormat
 
 MADE = get_command(app).commands  # type: ignore[attr-defined]
 RELEASING = sorted(row.name for row in COMMANDS if row.panel == RELEASE)
@@ -30,7 +30,7 @@ def test_a_command_that_releases_has_every_option_of_the_record(name: str) -> No
 def test_a_command_that_reads_a_table_has_every_option_of_one(name: str) -> None:
     options = {parameter.name for parameter in MADE[name].params}
     assert {field.name for field in fields(PrivateTable)} - {"text"} <= options
-    assert {field.name for field in fields(TextOptions)} <= options
+    assert {field.name for field in fields(TextFormat)} <= options
 
 
 def test_there_are_commands_that_release() -> None:

@@ -18,6 +18,8 @@ from winnow.learn.audit import balanced, boosted
 from winnow.lp import audit as programs
 from winnow.numbers import audit as halving
 from winnow.numbers.histogram import audit as histograms
+from winnow.numbers.moments import audit as sums
+from winnow.numbers.moments.measured import first
 from winnow.release.graphical.audit import claims as marginals
 from winnow.release.matrices import audit as linear
 from winnow.release.matrices.mechanism import MeasureLinear
@@ -68,6 +70,11 @@ OTHERS = {
         histograms.histogram(Relation.ADD_REMOVE),
         histograms.histogram_enumerated,
         histograms.histogram_twins,
+    ),
+    "moments": (
+        sums.made((first(sums.column("a")),)),
+        sums.moments_enumerated,
+        sums.moments_twins,
     ),
     "scalar": (programs.SCALAR, programs.lp_enumerated, programs.lp_twins),
     "constraint": (programs.OWNED, programs.lp_enumerated, programs.lp_twins),

@@ -57,7 +57,9 @@ def test_people_with_so_many_items_are_those_of_plain_python(
 @pytest.mark.filterwarnings("ignore")
 def test_people_that_are_whole_numbers_are_told_apart(put: Put) -> None:  # noqa: F811
     source = put(WHOLE, {"who": "whole", "what it": "whole"})
-    counts = wn.counts(source, item="what it", person="who", max_items=3, keep="engine")
+    counts = wn.counts(
+        source, item="what it", person="who", max_items=3, reading=wn.Reading(keep="engine")
+    )
     owned = Counter(who for who, _ in {each for each in WHOLE if None not in each})
     assert numbers(counts.people) == Counter(min(n, 30) for n in owned.values())
 

@@ -21,7 +21,9 @@ OF_TABLES = {
     "learning_bound",
 }
 """Whose default is substitution: with one row of each person the number of rows is public."""
-COMMANDS_OF_TABLES = {"release", "tabulate", "quantiles", "histogram", "ask", "learn"}
+COMMANDS_OF_TABLES = {
+    "release", "tabulate", "quantiles", "moments", "histogram", "describe", "ask", "learn",
+}  # fmt: skip
 
 
 def usual(of_tables: bool) -> str:

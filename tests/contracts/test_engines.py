@@ -26,6 +26,7 @@ import winnow as wn
 from contracts.classes import all_classes
 from reference.bounded_counts import bounded_counts, weighed_counts
 from reference.inside import all_rows, open_sealed
+from reference.reading import as_options
 from winnow.read.engine import Engine
 from winnow.read.engines.private_duck import PrivateDuck
 from winnow.read.engines.registry import ENGINES
@@ -122,7 +123,9 @@ WHOLE: list[tuple[int | None, int | None]] = [
 
 
 def counted(source: Any, bound: int | None) -> dict[str, int]:
-    found = wn.counts(source, item="what it", person="who", max_items=bound, salt="s")
+    found = wn.counts(
+        source, item="what it", person="who", max_items=bound, reading=wn.Reading(salt="s")
+    )
     labels: Any = found.labels
     return dict(zip(open_sealed(labels), open_sealed(found.values).tolist(), strict=True))
 
@@ -175,7 +178,7 @@ def test_people_that_are_whole_numbers_are_counted_alike(put: Put, bound: int | 
 
 
 def weighed(source: Any, most: int, without: tuple[str, ...] = ()) -> dict[str, int]:
-    found = wn.counts(source, item="what it", person="who", salt="s")
+    found = wn.counts(source, item="what it", person="who", reading=wn.Reading(salt="s"))
     assert found.weighed is not None
     summed = open_sealed(found.weighed.people).summed(most, without)
     return dict(zip(summed.items, summed.values.tolist(), strict=True))
@@ -221,7 +224,7 @@ def encoded(row: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 def cells(source: Any, schema: Any = SCHEMA, **options: Any) -> Counter[tuple[int, ...]]:
-    codes, weights = all_rows(wn.read_table(source, schema=schema, **options))
+    codes, weights = all_rows(wn.read_table(source, schema=schema, **as_options(options)))
     rows = zip(*(column.tolist() for column in codes), strict=True)
     return Counter(dict(zip(rows, weights.tolist(), strict=True)))
 
@@ -397,7 +400,9 @@ def test_an_engine_that_is_not_registered_is_named() -> None:
 def test_baskets_are_those_of_plain_python(put: Put) -> None:
     pairs = [(i // 3, f"item {(i * i + i // 5) % 11}") for i in range(60)]
     source = put([*pairs, (None, "lost"), (7, None)], {"the basket": "whole", "what": "text"})
-    found = wn.read_baskets(source, unit="basket", basket="the basket", item="what")
+    found = wn.read_baskets(
+        source, unit="basket", layout=wn.Pairs(basket="the basket", item="what")
+    )
     held = open_sealed(found.data)
     names: Any = open_sealed(found.labels)
     supports = {names[i]: n for i, n in enumerate(held.supports().tolist())}

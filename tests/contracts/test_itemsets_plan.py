@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import winnow as wn
+from reference.reading import as_options
 from winnow.core.options import Method, options
 from winnow.itemsets.methods import METHODS, NOT_TAKEN, ItemsetMethod
 from winnow.itemsets.request import Itemsets
@@ -51,9 +52,12 @@ class Watched(wn.Budget):
 def sold(people: int = 1, *, public: bool = True, **how: Any) -> wn.SealedBaskets:
     how |= {"items": ITEMS if public else None, "max_items": 3, "salt": "s"}
     if people == 1:
-        return wn.read_baskets(ROWS, unit="basket", **how)
+        return wn.read_baskets(ROWS, unit="basket", **as_options(how))
     return wn.read_baskets(
-        LOG, basket="basket", item="item", person="who", max_baskets=people, **how
+        LOG,
+        person="who",
+        max_baskets=people,
+        **as_options(how, basket="basket", item="item"),
     )
 
 
@@ -172,7 +176,11 @@ def test_baskets_in_an_engine_are_not_weighed_by_a_plan_for_memory() -> None:
         "CREATE TABLE t AS SELECT i AS b, unnest(['x', 'y']) AS i FROM range(9) r(i)"
     )
     kept = wn.read_baskets(
-        (connection, "t"), unit="basket", basket="b", item="i", items=["x", "y"], keep="engine"
+        (connection, "t"),
+        unit="basket",
+        layout=wn.Pairs(basket="b", item="i"),
+        items=["x", "y"],
+        reading=wn.Reading(keep="engine"),
     )
     plan = wn.plan.itemsets(wn.plan.baskets(items=2), size=2, epsilon=1, method="weighted")
     budget = Watched(5.0)

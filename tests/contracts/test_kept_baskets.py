@@ -17,6 +17,7 @@ from contracts.test_engines import SERVERS, Put, put  # noqa: F401  # the source
 from reference.audited import FALSE_ALARM, chi_square_p_value
 from reference.bounded_counts import PRIME, digits
 from reference.inside import Law, Tape, open_sealed
+from reference.reading import as_options
 from winnow.core.noisy_top.count_classes import CountClasses
 from winnow.errors import DataError, ParameterError
 from winnow.itemsets import crossing
@@ -95,9 +96,9 @@ def test_an_itemset_has_a_text_of_its_own() -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_an_engine_has_the_itemsets_of_the_slow_twin(put: Put) -> None:  # noqa: F811
     source = put(ROWS, TYPES)
-    of_baskets = wn.read_baskets(source, unit="basket", **HOW)
-    people = wn.read_baskets(source, person="who", max_baskets=2, max_items=3, **HOW)
-    few = wn.read_baskets(source, unit="basket", items=PUBLIC, **HOW)
+    of_baskets = wn.read_baskets(source, unit="basket", **as_options(HOW))
+    people = wn.read_baskets(source, person="who", max_baskets=2, max_items=3, **as_options(HOW))
+    few = wn.read_baskets(source, unit="basket", items=PUBLIC, **as_options(HOW))
     assert asked(of_baskets, 0, 1, 2) == supports(held(False), 0, 1, 2)
     assert asked(people, 3) == supports(held(True, 2, 3), 3)
     texts = [str(item) for item in PUBLIC]
@@ -110,7 +111,7 @@ def test_every_engine_releases_its_itemsets(put: Put) -> None:  # noqa: F811
     source = put(ROWS, TYPES)
     options: dict[str, Any] = {"size": 2, "k": 3, "epsilon": 4.0, "delta": 0.01, "seed": 3}
     kept, memory = (
-        wn.read_baskets(source, unit="basket", **HOW | {"keep": keep})
+        wn.read_baskets(source, unit="basket", **as_options(HOW | {"keep": keep}))
         for keep in ("engine", "memory")
     )
     assert "weighted" not in wn.itemsets(kept, **options).receipt.mechanism  # they stay
@@ -149,7 +150,8 @@ def test_duckdb_draws_what_its_baskets_in_memory_would_give(
     connection = log()
     how: dict[str, Any] = {"unit": "basket", "basket": "b", "item": "i", "items": items}
     kept, memory = (
-        wn.read_baskets((connection, "log"), **how, keep=k) for k in ("engine", "memory")
+        wn.read_baskets((connection, "log"), **as_options(how, keep=k))
+        for k in ("engine", "memory")
     )
     options |= {"size": 1, "k": 3, "epsilon": 0.5, "method": mechanism}
     for seed in range(8):
@@ -164,19 +166,24 @@ def test_pairs_of_an_engine_stay_there_only_where_they_are_many(
     how: dict[str, Any] = {"unit": "basket", "basket": "b", "item": "i"}
 
     def kept(source: Any) -> bool:
-        return isinstance(open_sealed(wn.read_baskets(source, **how).data), KeptBaskets)
+        return isinstance(open_sealed(wn.read_baskets(source, **as_options(how)).data), KeptBaskets)
 
     frame = connection.table("log").df()
     assert not kept((connection, "log"))
     monkeypatch.setattr(MOST_PAIRS, "_at", 10)
     assert kept((connection, "log")) and kept(connection.table("log")) and not kept(frame)
-    many = wn.read_baskets((connection, "log"), **how)
+    many = wn.read_baskets((connection, "log"), **as_options(how))
     options: dict[str, Any] = {"epsilon": 300.0, "delta": 0.01, "seed": 1}
     assert wn.itemsets(many, size=3, **options).value == ("e", "f", "g")  # brought here
     with pytest.raises(ParameterError, match="keep='engine' is for pairs"):
-        wn.read_baskets([["a"]], unit="basket", keep="engine")
+        wn.read_baskets([["a"]], unit="basket", reading=wn.Reading(keep="engine"))
     with pytest.raises(DataError, match="no column 'x'"):
-        wn.read_baskets((connection, "log"), unit="basket", basket="x", item="i", keep="engine")
+        wn.read_baskets(
+            (connection, "log"),
+            unit="basket",
+            layout=wn.Pairs(basket="x", item="i"),
+            reading=wn.Reading(keep="engine"),
+        )
 
 
 def test_the_number_of_pairs_does_not_choose_how_baskets_are_cut(
@@ -187,9 +194,9 @@ def test_the_number_of_pairs_does_not_choose_how_baskets_are_cut(
     connection.execute("CREATE TABLE log AS SELECT b, i FROM range(40) t(b), range(2) s(i)")
     how: dict[str, Any] = {"unit": "basket", "basket": "b", "item": "i", "max_items": 1}
     monkeypatch.setattr(MOST_PAIRS, "_at", 80)
-    before = asked(wn.read_baskets((connection, "log"), **how, salt="s"), 1)
+    before = asked(wn.read_baskets((connection, "log"), **as_options(how, salt="s")), 1)
     connection.execute("INSERT INTO log VALUES (99, 7)")
-    after = asked(wn.read_baskets((connection, "log"), **how, salt="s"), 1)
+    after = asked(wn.read_baskets((connection, "log"), **as_options(how, salt="s")), 1)
     assert after == before | {"1:7": 1}
 
 
@@ -198,7 +205,7 @@ def test_people_who_are_numbered_have_baskets_that_are_cut(put: Put) -> None:  #
     """A basket of a person is named by a text, which no engine can read as a number."""
     rows: list[tuple[int, int, str]] = [(n % 5, n % 10, f"item {n % 7}") for n in range(70)]
     source = put(rows, TYPES | {"who": "whole"})
-    people = wn.read_baskets(source, person="who", max_baskets=1, max_items=3, **HOW)
+    people = wn.read_baskets(source, person="who", max_baskets=1, max_items=3, **as_options(HOW))
     assert sum(asked(people, 1).values()) == 5 * 3
 
 
@@ -207,7 +214,7 @@ def test_a_change_between_the_draw_and_its_subsets_fails_the_release(
 ) -> None:
     connection = log()
     how: dict[str, Any] = {"unit": "basket", "basket": "b", "item": "i", "keep": "engine"}
-    kept, itemsets = wn.read_baskets((connection, "log"), **how), KeptBaskets.itemsets
+    kept, itemsets = wn.read_baskets((connection, "log"), **as_options(how)), KeptBaskets.itemsets
 
     def written(self: Any, *sizes: int) -> Any:
         if len(sizes) > 1:

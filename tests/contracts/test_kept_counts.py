@@ -23,6 +23,7 @@ import winnow as wn
 from contracts.test_engines import Put, put  # noqa: F401  # the sources of the engines' contract
 from reference.bounded_counts import bounded_counts
 from reference.inside import Sealed, Tape, open_sealed
+from reference.reading import as_options
 from reference.running import released
 from winnow.core.noisy_top.count_classes import Place
 from winnow.errors import DataError, ParameterError
@@ -40,7 +41,7 @@ ITEMS = [f"item {i}" for i in range(50)] + ["caf\u00e9", "nobody's", "A", "'; --
 def asked(rows: list[Any], made: Put, **options: Any) -> wn.SealedCounts:
     source = made(rows, {"who": "text", "what it": "text"})
     options = {"max_items": 5, "salt": "s", "keep": "engine", **options}
-    return wn.counts(source, item="what it", person="who", **options)
+    return wn.counts(source, item="what it", person="who", **as_options(options))
 
 
 def by_place(counts: dict[str, int]) -> dict[int, list[str]]:
@@ -159,7 +160,7 @@ def database() -> duckdb.DuckDBPyConnection:
 
 def kept_log(connection: Any, **options: Any) -> wn.SealedCounts:
     options = {"keep": "engine", "salt": "s", **options}
-    return wn.counts((connection, "log"), item="i", person="u", **options)
+    return wn.counts((connection, "log"), item="i", person="u", **as_options(options))
 
 
 @pytest.mark.parametrize(
@@ -295,14 +296,14 @@ def test_the_transaction_of_a_user_is_left_open() -> None:
 def test_few_items_are_collected_and_many_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     connection = database()
     source, options = (connection, "log"), {"item": "i", "person": "u"}
-    assert not isinstance(open_sealed(wn.counts(source, **options).values), KeptCounts)
+    assert not isinstance(open_sealed(wn.counts(source, **as_options(options)).values), KeptCounts)
     monkeypatch.setattr(MOST_COLLECTED, "_at", 10)
     for given in (source, connection.table("log"), connection.table("log").df()):
-        many = wn.counts(given, **options)
+        many = wn.counts(given, **as_options(options))
         assert isinstance(open_sealed(many.values), KeptCounts)
         assert repr(many) == "<sealed counts of items that are private too>"
         for more in ({"keep": "memory"}, {"items": ITEMS}):
-            held = wn.counts(given, **options, **more)
+            held = wn.counts(given, **as_options(options), **as_options(more))
             assert not isinstance(open_sealed(held.values), KeptCounts)
 
 
@@ -315,13 +316,15 @@ def test_kept_counts_are_refused_where_each_of_them_is_needed() -> None:
         wn.above(kept, threshold=3, epsilon=1.0, budget=budget)
     assert budget.spent.amount == 0
     with pytest.raises(ParameterError, match="keep='disk'"):
-        wn.counts((database(), "log"), item="i", keep="disk")
+        wn.counts((database(), "log"), item="i", reading=wn.Reading(keep="disk"))
 
 
 def test_select_takes_counts_wherever_they_are() -> None:
     connection = database()
     for keep in ("engine", "memory"):
-        counts = wn.counts((connection, "log"), item="i", person="u", items=ITEMS, keep=keep)
+        counts = wn.counts(
+            (connection, "log"), item="i", person="u", items=ITEMS, reading=wn.Reading(keep=keep)
+        )
         assert wn.select(counts, epsilon=50.0, k=2, seed=1).value[0] in ITEMS
         assert wn.select(counts, epsilon=1.0, delta=1e-6, method="large-margin").value in ITEMS
         with pytest.raises(ParameterError, match="sealed already"):
@@ -399,7 +402,7 @@ def test_spark_writes_down_nothing_of_what_was_drawn(request: pytest.FixtureRequ
     session = request.getfixturevalue("spark")
     rows = [(f"u{i}", f"canary{i % 2}") for i in range(2 * 1237)]
     frame = session.createDataFrame(rows, "u string, i string")
-    kept = wn.counts(frame, item="i", person="u", max_items=1, keep="engine")
+    kept = wn.counts(frame, item="i", person="u", max_items=1, reading=wn.Reading(keep="engine"))
     assert wn.top_k(kept, k=2, epsilon=50.0, delta=1e-6, seed=1).value[0].startswith("canary")
     opened = wn.open_selection(epsilon=1.0, k=3, seed=5)  # the key of the draws below
     listed = [(f"canary{i}", i % 89) for i in range(300)]

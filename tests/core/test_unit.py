@@ -25,7 +25,7 @@ def test_the_sentences_name_the_unit() -> None:
     assert PERSON.sentence(replace) == "protects each person (replace one record)"
     assert ROW.sentence(add) == "protects each row (add or remove one)"
     assert ROW.sentence(replace) == "protects each row (replace one)"
-    visitor = at_most("visitor", 8, "page")
+    visitor = at_most("visitor", (8, "page"))
     assert (
         visitor.sentence(add)
         == "protects each visitor (add or remove one); at most 8 pages of each are counted"
@@ -34,8 +34,8 @@ def test_the_sentences_name_the_unit() -> None:
         visitor.sentence(replace)
         == "protects each visitor (replace all data of one); at most 8 pages of each are counted"
     )
-    assert at_most("visitor", 1, "page") == Unit("visitor", "with at most 1 page")
-    assert at_most("visitor", None, "page") == Unit("visitor")
+    assert at_most("visitor", (1, "page")) == Unit("visitor", "with at most 1 page")
+    assert at_most("visitor", (None, "page")) == Unit("visitor")
 
 
 def test_a_row_is_a_person_only_where_that_was_said() -> None:
@@ -66,7 +66,11 @@ def test_tables_and_baskets_name_their_unit() -> None:
     found = wn.itemsets(baskets, size=1, epsilon=1.0)
     assert str(found.guarantee).endswith("protects each basket (add or remove one)")
     pages = wn.read_baskets(
-        LOG, basket="visitor", item="page", person="visitor", max_baskets=1, items=["x", "y"]
+        LOG,
+        layout=wn.Pairs(basket="visitor", item="page"),
+        person="visitor",
+        max_baskets=1,
+        items=["x", "y"],
     )
     found = wn.itemsets(pages, size=1, epsilon=1.0)
     assert str(found.guarantee).endswith("; at most 1 basket of each is counted")
@@ -81,7 +85,9 @@ def test_a_column_of_people_is_not_taken_for_another_unit(name: str) -> None:
         lambda: wn.counts(log, item="page", person=name, max_items=2),
         lambda: wn.counts(log, item="page", person=name),
         lambda: wn.read_table(log, schema=schema, person=name, max_rows=2),
-        lambda: wn.read_baskets(log, basket=name, item="page", person=name, max_baskets=1),
+        lambda: wn.read_baskets(
+            log, layout=wn.Pairs(basket=name, item="page"), person=name, max_baskets=1
+        ),
     ):
         with pytest.raises(ParameterError, match="rename it"):
             read()

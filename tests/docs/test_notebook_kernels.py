@@ -57,7 +57,7 @@ import winnow as wn
 frame = pd.DataFrame({"user": ["u", "v", "w"], "page": ["a", "a", "b"]})
 wn.counts(frame, item="page", person="user")
 wn.read_table(frame, schema={"page": {"values": ["a", "b"]}})
-wn.read_baskets(frame, unit="basket", basket="user", item="page")
+wn.read_baskets(frame, unit="basket", layout=wn.Pairs("user", "page"))
 wn.counts((duckdb.connect(), "SELECT 'u' AS user, 'a' AS page"), item="page", person="user")
 """
 

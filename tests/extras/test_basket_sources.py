@@ -8,6 +8,7 @@ import pytest
 
 import winnow as wn
 from reference.inside import open_sealed
+from reference.reading import as_options
 from winnow.read.engines import row_sources
 
 pytestmark = pytest.mark.extras
@@ -46,7 +47,7 @@ def opened(baskets: wn.SealedBaskets) -> list[tuple[str, ...]]:
 
 def wanted(how: dict[str, Any]) -> list[tuple[str, ...]]:
     rows = pd.DataFrame(ROWS, columns=NAMES).astype({"the basket": "Int64"})
-    return opened(wn.read_baskets(rows, **how))
+    return opened(wn.read_baskets(rows, **as_options(how)))
 
 
 @pytest.fixture(scope="module")
@@ -67,12 +68,16 @@ def test_postgres_gives_the_baskets_of_the_frame(
     monkeypatch.setattr(postgres, "row_factory", rows.dict_row)
     for source in ("log", 'SELECT who, "the basket", i FROM log'):
         for how in WAYS:
-            assert opened(wn.read_baskets((postgres, source), **how)) == wanted(how)
+            assert opened(wn.read_baskets((postgres, source), **as_options(how))) == wanted(how)
     assert wn.counts((postgres, "log"), item="i", person="who", items=["çödé"]).labels == ["çödé"]
     schema = {"i": {"values": ["çödé"], "other": True}}
     assert wn.read_table((postgres, "log"), schema=schema).n == len(ROWS)
     released = wn.itemsets(
-        wn.read_baskets((postgres, "log"), **WAYS[0]), size=1, epsilon=50, delta=0.1, seed=1
+        wn.read_baskets((postgres, "log"), **as_options(WAYS[0])),
+        size=1,
+        epsilon=50,
+        delta=0.1,
+        seed=1,
     )
     assert released.value is not None
 
@@ -80,7 +85,7 @@ def test_postgres_gives_the_baskets_of_the_frame(
 def test_spark_gives_the_baskets_of_the_frame(spark: Any) -> None:
     source = spark.createDataFrame(ROWS, "`who` string, `the basket` int, `i` string")
     for how in WAYS:
-        assert opened(wn.read_baskets(source, **how)) == wanted(how)
+        assert opened(wn.read_baskets(source, **as_options(how))) == wanted(how)
 
 
 def test_indicator_tables_are_the_same_everywhere(postgres: Any, spark: Any) -> None:
@@ -89,9 +94,9 @@ def test_indicator_tables_are_the_same_everywhere(postgres: Any, spark: Any) -> 
     how: dict[str, Any] = {"person": "who", "max_baskets": 1, "salt": "s"}
     frame = spark.createDataFrame(INDICATED, "who string, milk int, tea string, soap boolean")
     for source in ((postgres, "held"), frame):
-        found = wn.read_baskets(source, **how)
+        found = wn.read_baskets(source, **as_options(how))
         assert found.labels == names[1:]
-        assert opened(found) == opened(wn.read_baskets(held, **how))
+        assert opened(found) == opened(wn.read_baskets(held, **as_options(how)))
 
 
 def test_no_two_texts_are_taken_for_one(postgres: Any, spark: Any) -> None:
@@ -105,7 +110,9 @@ def test_no_two_texts_are_taken_for_one(postgres: Any, spark: Any) -> None:
         *(functions.collate(plain[name], "UNICODE_CI_AI").alias(name) for name in "ubi")
     )
     for source in ((postgres, "other"), folded):
-        found = wn.read_baskets(source, basket="b", item="i", person="u", max_baskets=2)
+        found = wn.read_baskets(
+            source, layout=wn.Pairs(basket="b", item="i"), person="u", max_baskets=2
+        )
         assert opened(found) == [("X",), ("x",), ("x",)]
 
 
@@ -123,7 +130,7 @@ def test_problems_are_clear_and_show_no_data(postgres: Any, spark: Any) -> None:
         (listed, "not the same in every engine"),
     ):
         with pytest.raises(wn.InputError, match=message) as caught:
-            wn.read_baskets(source, unit="basket", basket="b", item="i")
+            wn.read_baskets(source, unit="basket", layout=wn.Pairs(basket="b", item="i"))
         assert "user" not in str(caught.value) and CANARY not in str(caught.value)
         assert caught.value.__context__ is None and caught.value.__cause__ is None
     assert postgres.execute("SELECT 1").fetchone() == (1,)

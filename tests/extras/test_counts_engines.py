@@ -11,6 +11,7 @@ from sqlglot import exp
 import winnow as wn
 from reference.bounded_counts import bounded_counts
 from reference.inside import open_sealed
+from reference.reading import as_options
 from winnow.read.engines.kept import KeptQuery
 from winnow.read.engines.query import CountQuery, column
 
@@ -42,7 +43,11 @@ def postgres(empty_postgres: Any) -> Any:
 def test_postgres_gives_the_counts_of_the_slow_twin(postgres: Any, bound: int | None) -> None:
     for source in ("log", 'SELECT "who", "what it" FROM log'):
         counted = wn.counts(
-            (postgres, source), item="what it", person="who", max_items=bound, salt="s"
+            (postgres, source),
+            item="what it",
+            person="who",
+            max_items=bound,
+            reading=wn.Reading(salt="s"),
         )
         assert opened(counted) == bounded_counts(ROWS, bound, "s")
 
@@ -112,7 +117,9 @@ def test_bytes_of_spark_that_are_no_text_are_as_if_missing(spark: Any) -> None:
     for basket, item, many in (("who", "what", 91), ("what", "who", 1)):
         for keep in ("memory", "engine"):
             how: dict[str, Any] = {"basket": basket, "item": item, "unit": "basket", "keep": keep}
-            found = wn.itemsets(wn.read_baskets(frame, **how), **options, supports="subsets")
+            found = wn.itemsets(
+                wn.read_baskets(frame, **as_options(how)), **options, supports="subsets"
+            )
             assert found.value.supports[()] == many
 
 
@@ -123,7 +130,7 @@ def test_threads_of_one_spark_session_see_their_own_frames(spark: Any) -> None:
 
     def top(own: list[tuple[str, str]]) -> list[Any]:
         frame = spark.createDataFrame(own, "who string, what string")
-        kept = wn.counts(frame, item="what", person="who", keep="engine")
+        kept = wn.counts(frame, item="what", person="who", reading=wn.Reading(keep="engine"))
         return sorted(wn.top_k(kept, k=3, epsilon=50.0, delta=1e-3, seed=1).value)
 
     with ThreadPoolExecutor(2) as threads:
@@ -148,7 +155,7 @@ def test_a_frame_of_spark_that_changes_fails_a_release_after_the_charge(
 
     log = spark.sql("SELECT string(id) AS who, string(id % 3) AS what FROM range(300)")
     frame = log.mapInArrow(rows, "who string, what string")
-    kept = wn.counts(frame, item="what", person="who", keep="engine")
+    kept = wn.counts(frame, item="what", person="who", reading=wn.Reading(keep="engine"))
     names = KeptQuery.names
 
     def changed(self: Any, wanted: Any) -> Any:

@@ -13,6 +13,7 @@ import pytest
 import winnow as wn
 from reference.bounded_counts import bounded_counts
 from reference.inside import open_sealed
+from reference.reading import as_options
 
 pytestmark = pytest.mark.extras
 
@@ -59,7 +60,7 @@ def connect(postgres_server: Any) -> Iterator[Connect]:
 
 
 def counted(source: Any, **how: Any) -> dict[str, int]:
-    counts = wn.counts(source, item="i", person="u", salt="s", **how)
+    counts = wn.counts(source, item="i", person="u", **as_options(how, salt="s"))
     labels: Any = counts.labels
     return dict(zip(open_sealed(labels), open_sealed(counts.values).tolist(), strict=True))
 
@@ -79,7 +80,7 @@ def test_what_a_hash_chooses_does_not_depend_on_the_encoding(
     how |= {"max_baskets": 3}
     supports = []
     for table, keep in ((frame, "memory"), (source, "memory"), (source, "engine")):
-        baskets = wn.read_baskets(table, **how, keep=keep)
+        baskets = wn.read_baskets(table, **as_options(how, keep=keep))
         options: dict[str, Any] = {"size": 2, "k": 45, "epsilon": 1e6, "delta": 0.1, "seed": 1}
         found = wn.itemsets(baskets, **options, supports="subsets").value
         supports.append(found.supports)
@@ -87,7 +88,8 @@ def test_what_a_hash_chooses_does_not_depend_on_the_encoding(
     schema = {"i": {"buckets": 16}, "u": {"values": [f"ü{n}" for n in range(23)]}}
     tables = [
         wn.tabulate(
-            wn.read_table(table, schema=schema, keep=keep), wn.marginals(1), epsilon=1e6, seed=1
+            wn.read_table(table, schema=schema, reading=wn.Reading(keep=keep)), wn.marginals(1),
+            epsilon=1e6, seed=1,
         ).value.tables[0].to_pandas()
         for table, keep in ((frame, "memory"), (source, "memory"), (source, "engine"))
     ]  # fmt: skip
@@ -98,11 +100,18 @@ def test_an_encoding_that_says_nothing_is_refused(connect: Connect) -> None:
     source = (connect("SQL_ASCII"), "log")
     columns = {"item": "i", "person": "u"}
     for read in (
-        lambda: wn.counts(source, **columns),
-        lambda: wn.counts(source, **columns, keep="engine"),
-        lambda: wn.read_baskets(source, basket="b", item="i", unit="basket"),
-        lambda: wn.read_baskets(source, basket="b", item="i", unit="basket", keep="engine"),
-        lambda: wn.read_table(source, schema={"i": {"buckets": 4}}, keep="engine"),
+        lambda: wn.counts(source, **as_options(columns)),
+        lambda: wn.counts(source, **as_options(columns, keep="engine")),
+        lambda: wn.read_baskets(source, layout=wn.Pairs(basket="b", item="i"), unit="basket"),
+        lambda: wn.read_baskets(
+            source,
+            layout=wn.Pairs(basket="b", item="i"),
+            unit="basket",
+            reading=wn.Reading(keep="engine"),
+        ),
+        lambda: wn.read_table(
+            source, schema={"i": {"buckets": 4}}, reading=wn.Reading(keep="engine")
+        ),
         lambda: wn.scores(source, id="i", score="u"),
     ):
         with pytest.raises(wn.InputError, match="SQL_ASCII"):
@@ -113,7 +122,9 @@ def test_labels_that_a_database_cannot_hold_are_refused_before_a_charge(connect:
     source = (connect("LATIN1"), "log")
     for keep in ("engine", "memory"):
         with pytest.raises(wn.InputError, match="LATIN1"):
-            wn.counts(source, item="i", person="u", items=["ñ1", "水"], keep=keep)
+            wn.counts(
+                source, item="i", person="u", items=["ñ1", "水"], reading=wn.Reading(keep=keep)
+            )
 
 
 def test_the_log_of_the_server_does_not_hold_what_a_draw_asked_for(
@@ -129,7 +140,9 @@ def test_the_log_of_the_server_does_not_hold_what_a_draw_asked_for(
         f"FROM generate_series(1, {2 * TOUCHED}) t(j)"
     )
     written.clear()
-    counts = wn.counts((empty_postgres, "many"), item="i", person="u", keep="engine")
+    counts = wn.counts(
+        (empty_postgres, "many"), item="i", person="u", reading=wn.Reading(keep="engine")
+    )
     top = wn.top_k(counts, k=2, epsilon=50.0, delta=1e-6, seed=1)
     assert len(top.value) == 2
     assert any("COPY" in text for text in written) and any("GROUP BY" in text for text in written)
@@ -142,7 +155,9 @@ def test_a_server_that_allows_no_table_is_still_asked(empty_postgres: Any) -> No
     empty_postgres.execute("CREATE TABLE few AS SELECT j AS u, j % 3 AS i FROM "
                            "generate_series(1, 90) t(j)")  # fmt: skip
     empty_postgres.execute("SET default_transaction_read_only = on")
-    counts = wn.counts((empty_postgres, "few"), item="i", person="u", keep="engine")
+    counts = wn.counts(
+        (empty_postgres, "few"), item="i", person="u", reading=wn.Reading(keep="engine")
+    )
     top = wn.top_k(counts, k=3, epsilon=500.0, delta=1e-6, seed=1)
     assert sorted(top.value) == ["0", "1", "2"]
     empty_postgres.execute("RESET default_transaction_read_only")

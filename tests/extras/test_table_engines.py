@@ -8,6 +8,7 @@ import pytest
 
 import winnow as wn
 from reference.inside import open_sealed
+from reference.reading import as_options
 
 pytestmark = pytest.mark.extras
 
@@ -61,9 +62,9 @@ def options(bound: int | None) -> dict[str, Any]:
 
 @pytest.mark.parametrize("bound", [None, 1, 5])
 def test_postgres_gives_the_table_of_duckdb(postgres: Any, bound: int | None) -> None:
-    wanted = opened(wn.read_table(frame(), schema=SCHEMA, **options(bound)))
+    wanted = opened(wn.read_table(frame(), schema=SCHEMA, **as_options(options(bound))))
     for source in ("t", "SELECT * FROM t"):
-        table = wn.read_table((postgres, source), schema=SCHEMA, **options(bound))
+        table = wn.read_table((postgres, source), schema=SCHEMA, **as_options(options(bound)))
         assert opened(table) == wanted
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import winnow as wn
+from reference.reading import as_options
 
 VOTES = {"ramen": 41, "tacos": 39, "pho": 35, "salad": 12, "soup": 11, "stew": 3}
 SCHEMA = {
@@ -44,7 +45,7 @@ def table(number: int = 240, **options: Any) -> wn.SealedTable:
     if "columns" in options:
         options["columns"] = options["columns"].split()
     given = {"schema": SCHEMA, "salt": "golden", **options}
-    return wn.read_table(pd.DataFrame(people(number)), **given)
+    return wn.read_table(pd.DataFrame(people(number)), **as_options(given))
 
 
 def scores(number: int) -> np.ndarray[Any, Any]:

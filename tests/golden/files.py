@@ -37,10 +37,14 @@ def _layout(path: str) -> list[str]:
 
 
 def ledger() -> Any:
-    with wn.Session(
-        table(20_000), epsilon=4, delta=1e-5, delta_for_events=1e-6, ledger="book.db",
-        dataset="people", analyst="Ada", seed=SEED,
-    ) as session:  # fmt: skip
+    people = table(20_000)
+    book = books.Ledger.open("book.db", create=True)
+    book.open_dataset(
+        "people", epsilon=4, delta=1e-5, delta_for_events=1e-6, relation=people.relation,
+        unit=people.unit,
+    )  # fmt: skip
+    own = books.RecordedBudget(book, "people", analyst="Ada")
+    with wn.Session(people, budget=own, seed=SEED) as session:
         first = session.top_k("town", k=2, epsilon=0.25)
         session.release(table(), wn.marginals(1), epsilon=0.5, delta=1e-6, method=wn.MWEM(rounds=2))
         asked = session.ask(epsilon=0.5, delta=5e-7, max_queries=50, state="state")
@@ -49,7 +53,6 @@ def ledger() -> Any:
         again = wn.resume(table(20_000), "state")
         again.ask(QUESTIONS[1])
         again.close()
-    book = books.Ledger.open("book.db")
     book.open_dataset("votes", epsilon=1, relation="add-remove")
     other = books.RecordedBudget(book, "votes", analyst="Bob")
     pick = wn.select(VOTES, epsilon=0.5, budget=other, seed=SEED)
@@ -189,8 +192,10 @@ def read_back() -> Any:
     """The made-up files, read in every way."""
     write_people()
     read = wn.read_table("people.csv", schema="schema.json")
-    counted = wn.counts("log.csv", item="page", person="visitor", max_items=2, salt="golden")
-    held = wn.read_baskets("baskets.csv", unit="basket", salt="golden")
+    counted = wn.counts(
+        "log.csv", item="page", person="visitor", max_items=2, reading=wn.Reading(salt="golden")
+    )
+    held = wn.read_baskets("baskets.csv", unit="basket", reading=wn.Reading(salt="golden"))
     return [
         [repr(read), repr(counted), repr(held)],
         wn.top_k(counted, k=3, epsilon=3, delta=1e-6, with_counts=True, seed=SEED),

@@ -92,6 +92,15 @@ def tabulate(**options: Any) -> Any:
     return shown(wn.plan.tabulate(wn.plan.table(SCHEMA, **said), given.pop("by"), **given))
 
 
+def moments(**options: Any) -> Any:
+    given = {"values": ["pay"], "statistics": ["mean", "deviation"], "epsilon": 1, **options}
+    if "error" in options:
+        given.pop("epsilon")
+    said = {name: given.pop(name) for name in ("relation", "max_rows", "rows") if name in given}
+    schema = {**SCHEMA, "pay": {"type": "number", "low": 0, "high": 5000, "step": 0.5}}
+    return shown(wn.plan.moments(wn.plan.table(schema, **said), **given))
+
+
 def quantiles(**options: Any) -> Any:
     given = {"column": "pay", "quantiles": [0.1, 0.5, 0.9], "epsilon": 1, **options}
     if "error" in options:
@@ -168,6 +177,8 @@ def cases() -> dict[str, Case]:
                    {"accountants": ["zcdp"]}, {"max_rows": 3, "share": 0.25})),
         (tabulate, ({}, {"delta": 0}, {"by": ["sex"], "error": 9}, {"relation": "add-remove"},
                     {"max_rows": 3, "objective": "max"})),
+        (moments, ({}, {"error": 9, "rows": 5000}, {"by": ["sex"], "delta": 1e-6},
+                   {"relation": "add-remove"}, {"max_rows": 3, "relation": "add-remove"})),
         (quantiles, ({}, {"error": 9}, {"by": ["sex"], "level": 0.9}, {"relation": "add-remove"},
                      {"max_rows": 3, "delta": 1e-6})),
         (histogram, ({}, {"error": 9}, {"split": "quantiles"}, {"relation": "add-remove"},

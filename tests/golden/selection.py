@@ -115,7 +115,7 @@ def hidden(**options: Any) -> Any:
 def _counted(relation: str) -> wn.SealedCounts:
     return wn.counts(
         pd.DataFrame(log()), item="page", person="visitor", max_items=2,
-        relation=relation, salt="golden",
+        relation=relation, reading=wn.Reading(salt="golden"),
     )  # fmt: skip
 
 
@@ -123,7 +123,7 @@ def listed() -> Any:
     """Counts of a log with a public list of items."""
     counted = wn.counts(
         pd.DataFrame(log()), item="page", person="visitor", items=["home", "shop", "news", "none"],
-        salt="golden",
+        reading=wn.Reading(salt="golden"),
     )  # fmt: skip
     top = wn.top_k(counted, k=2, epsilon=2, seed=SEED)
     return [repr(counted), repr(counted.to_scores()), top]

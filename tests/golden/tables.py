@@ -237,7 +237,9 @@ def itemsets(**options: Any) -> Any:
     assert chosen is not None and isinstance(chosen.option, Methods)
     method = chosen.option.build(options.pop("method"), own)
     given = {"size": 2, "epsilon": 2, "delta": 1e-6, "seed": SEED, "method": method, **options}
-    sealed = wn.read_baskets(baskets(), unit="basket", salt=f"seed {SEED}", **read)
+    sealed = wn.read_baskets(
+        baskets(), unit="basket", reading=wn.Reading(salt=f"seed {SEED}"), **read
+    )
     return wn.itemsets(sealed, **given)
 
 
@@ -246,15 +248,15 @@ def pairs(layout: str) -> Any:
     frame = pd.DataFrame(log())
     if layout == "pairs":
         read = wn.read_baskets(
-            frame, basket="visitor", item="page", person="visitor", max_baskets=1,
-            max_items=2, relation="substitution", salt="golden",
+            frame, layout=wn.Pairs(basket="visitor", item="page"), person="visitor", max_baskets=1,
+            max_items=2, relation="substitution", reading=wn.Reading(salt="golden"),
         )  # fmt: skip
     else:
         names = ["home", "news", "shop"]
         frame = pd.DataFrame(
             {n: [(i * (p + 2)) % 3 for i in range(90)] for p, n in enumerate(names)}
         )
-        read = wn.read_baskets(frame > 0, unit="basket", salt="golden")
+        read = wn.read_baskets(frame > 0, unit="basket", reading=wn.Reading(salt="golden"))
     found = wn.itemsets(read, size=2, k=2, epsilon=4, delta=1e-3, seed=SEED)
     return [repr(read), found]
 

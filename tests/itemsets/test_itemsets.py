@@ -16,13 +16,11 @@ from reference.inside import Tape
 from reference.itemset_supports import baskets_of, supports_by_counting
 from winnow.core.noisy_top.ranked import ExplicitRanks
 from winnow.core.options import options
-from winnow.itemsets.cli.command import BasketLayout
 from winnow.itemsets.kernels import borders
 from winnow.itemsets.kernels import mine as miner
 from winnow.itemsets.methods import METHODS, NOT_TAKEN
 from winnow.mechanisms import ITEMSETS, row_named, rows, words
 from winnow.privacy import ApproxDP, Compose, DiscreteLaplace, PureDP, Repeat
-from winnow.read.baskets import LAYOUTS
 from winnow.select.mechanisms.ranked_large_margin import RankedLargeMargin
 
 MECHANISMS = words(ITEMSETS)
@@ -34,7 +32,7 @@ RELATION = wn.Relation.ADD_REMOVE
 
 
 def public(**how) -> wn.SealedBaskets:
-    return wn.read_baskets(BASKETS, unit="basket", items=ITEMS, salt="s", **how)
+    return wn.read_baskets(BASKETS, unit="basket", items=ITEMS, reading=wn.Reading(salt="s"), **how)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -217,7 +215,6 @@ def test_every_row_of_the_table_is_a_method_and_the_command_has_all_layouts() ->
     for made in METHODS:
         row = row_named(ITEMSETS, made.word())
         assert {field.name for field in options(made)} - {*NOT_TAKEN} == set(row.options)
-    assert {str(layout) for layout in BasketLayout} == set(LAYOUTS)
 
 
 def test_the_command_prints_saves_and_draws(tmp_path) -> None:

@@ -148,7 +148,7 @@ def test_a_person_with_several_bounded_baskets_moves_supports_as_far_as_the_nois
     far = max(map(sum, moves))
     table = pd.DataFrame({"basket": ["1"], "item": ["a"], "who": ["p"]})
     sealed = wn.read_baskets(
-        table, basket="basket", item="item", person="who", max_baskets=people,
+        table, layout=wn.Pairs(basket="basket", item="item"), person="who", max_baskets=people,
         items=list("abcde"), max_items=2, relation=relation,
     )  # fmt: skip
     mechanism = FrequentItemsets(RankedNoisyMax(1.0, "gumbel"), 2, 10, 1.0, subsets=subsets)

@@ -12,6 +12,7 @@ import pytest
 
 import winnow as wn
 from reference.inside import Tape
+from reference.reading import as_options
 from winnow import Relation
 from winnow.core.baskets import Baskets
 from winnow.core.utility import Utility
@@ -202,7 +203,9 @@ def test_baskets_that_an_engine_may_keep_are_not_weighed(keep: str) -> None:
         "CREATE TABLE t AS SELECT i AS b, unnest(['x', 'y']) AS i FROM range(9) r(i)"
     )
     how = {"unit": "basket", "basket": "b", "item": "i", "items": ["x", "y", "z"]}
-    kept, memory = (wn.read_baskets((connection, "t"), **how, keep=k) for k in (keep, "memory"))
+    kept, memory = (
+        wn.read_baskets((connection, "t"), **as_options(how, keep=k)) for k in (keep, "memory")
+    )
     asked = {"size": 2, "k": 2, "epsilon": 1.0}
     with pytest.raises(wn.InputError, match="keep='memory'"):
         wn.itemsets(kept, **asked, method="weighted")

@@ -33,7 +33,7 @@ def sealed(rows: Rows, m: int, relation: str, *, private: bool) -> wn.SealedBask
     frame = pd.DataFrame(pairs, columns=["who", "basket", "item"])
     how: dict[str, Any] = {"items": None if private else list(NAMES), "relation": relation}
     how |= {"unit": "basket"} if m == 1 else {"person": "who", "max_baskets": m}
-    return wn.read_baskets(frame, basket="basket", item="item", **how)
+    return wn.read_baskets(frame, layout=wn.Pairs(basket="basket", item="item"), **how)
 
 
 def compared(

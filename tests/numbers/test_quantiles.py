@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import winnow as wn
+from reference.reading import as_options
 from winnow.audit.fidelity import FALSE_ALARM, chi_square_p_value
 from winnow.core import exponential_choice as choosing
 from winnow.core.exponential_choice import exponential_choice
@@ -27,7 +28,7 @@ TENTHS = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
 
 def table_of(values: Any, form: Any = CENTS, relation: str = "add-remove", **more: Any) -> Any:
     frame = pd.DataFrame({"x": np.asarray(values, float)})
-    return wn.read_table(frame, schema={"x": form}, relation=relation, **more)
+    return wn.read_table(frame, schema={"x": form}, relation=relation, **as_options(more))
 
 
 def spread(n: int, seed: int = 1) -> Any:

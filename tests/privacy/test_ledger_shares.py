@@ -186,7 +186,8 @@ def test_a_request_is_charged_once_and_another_content_is_refused(tmp_path: Path
 
 def test_a_session_of_an_analyst_keeps_to_the_share(tmp_path: Path) -> None:
     made(tmp_path).set_share("census", "ann", 0.5)
-    with wn.Session(ledger=tmp_path / "ledger.db", dataset="census", analyst="ann") as session:
+    budget = RecordedBudget(Ledger.open(tmp_path / "ledger.db"), "census", analyst="ann")
+    with wn.Session(budget=budget) as session:
         session.select({"x": 1, "y": 2}, epsilon=0.4)
         assert session.budget.left.amount == 0.1
         with pytest.raises(BudgetExceeded, match="share of 'ann'"):

@@ -51,6 +51,7 @@ COVERED = {
     ("laplace", "distance-to-instability"),
     ("gumbel", "bounded-growth"),
     *((law, "additive") for law in INTEGER_LAWS),
+    ("discrete-box", "additive"),
     ("discrete-gaussian", "additive-joint"),
 }
 
@@ -66,7 +67,9 @@ def test_the_table_has_exactly_the_rows_that_are_proved() -> None:
 @both
 def test_every_row_says_what_is_released_and_why(row: Row, relation: Relation) -> None:
     assert relation in row.relations
-    of_integers = row.reduction in ("additive", "stability-threshold")
+    of_integers = (
+        row.reduction in ("additive", "stability-threshold") and row.charge != "PureDP(epsilon)"
+    )
     number = {"noise_multiplier": 2} if of_integers else {"epsilon": 1}
     if row.reduction == "additive-joint":
         number = {"squared_ratio": 1, "least_variance": 2}

@@ -12,7 +12,7 @@ import pytest
 import winnow as wn
 from reference.commands import invoke
 from winnow import BudgetExceeded, InputError, RelationMismatch
-from winnow.privacy.ledger import Ledger
+from winnow.privacy.ledger import Ledger, RecordedBudget
 
 TABLE = pd.DataFrame({"job": ["a", "b", "b", "c"] * 25, "age": [20, 30, 40, 50] * 25})
 SCHEMA = {"job": {"values": ["a", "b", "c"]}, "age": {"edges": [0, 35, 100]}}
@@ -27,7 +27,8 @@ def test_a_session_on_a_ledger_goes_on_where_the_last_one_stopped(tmp_path: Path
     with wn.Session(sealed(), epsilon=1.0, ledger=place, dataset="census") as first:
         released = first.top_k("job", k=1, epsilon=0.6)
         assert released.value[0] in ("a", "b", "c")
-    with wn.Session(sealed(), ledger=place, dataset="census", analyst="bo") as second:
+    budget = RecordedBudget(Ledger.open(place), "census", analyst="bo")
+    with wn.Session(sealed(), budget=budget) as second:
         assert second.budget.spent.amount == 0.6
         with pytest.raises(BudgetExceeded):
             second.top_k("job", k=1, epsilon=0.6)
@@ -56,10 +57,16 @@ def test_a_column_needs_a_table_and_a_ledger_needs_a_label(tmp_path: Path) -> No
         wn.Session(epsilon=1.0).top_k("job", k=1, epsilon=0.1)
     with pytest.raises(InputError, match="dataset="):
         wn.Session(epsilon=1.0, ledger=tmp_path / "l.db")
-    with pytest.raises(InputError, match="belong to a ledger"):
+    with pytest.raises(InputError, match="belongs to a ledger"):
         wn.Session(epsilon=1.0, dataset="x")
     with pytest.raises(InputError, match="give epsilon="):
         wn.Session()
+    with pytest.raises(InputError, match="says delta= already"):
+        wn.Session(delta=1e-6, budget=wn.Budget(1.0))
+    with pytest.raises(RelationMismatch):
+        wn.Session(relation="substitution", budget=wn.Budget(1.0))
+    with pytest.raises(InputError, match="is no budget"):
+        wn.Session(budget=1.0)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="ledger init"):
         wn.Session(ledger=tmp_path / "l.db", dataset="x")
     with pytest.raises(InputError, match="read_table"):

@@ -14,6 +14,7 @@ import pytest
 
 import winnow as wn
 from reference.inside import open_sealed
+from reference.reading import as_options
 from winnow.read.engines import row_sources
 
 ROWS: list[tuple[str | None, int | None, str | None]] = [
@@ -65,11 +66,11 @@ def test_a_connection_and_a_relation_give_the_baskets_of_the_frame(
     before = connection.execute("SELECT * FROM duckdb_tables()").fetchall()
     sources = [(connection, "log"), (connection, "SELECT * FROM log"), connection.table("log")]
     for source in sources:
-        assert opened(wn.read_baskets(source, unit="basket", **HOW)) == by_hand()
-        listed = wn.read_baskets(source, unit="basket", items=["item 2", "soap"], **HOW)
+        assert opened(wn.read_baskets(source, unit="basket", **as_options(HOW))) == by_hand()
+        listed = wn.read_baskets(source, unit="basket", items=["item 2", "soap"], **as_options(HOW))
         assert set(opened(listed)) == {("item 2",)}
-        bounded = opened(wn.read_baskets(source, **USERS))
-        assert bounded == opened(wn.read_baskets(frame(), **USERS))
+        bounded = opened(wn.read_baskets(source, **as_options(USERS)))
+        assert bounded == opened(wn.read_baskets(frame(), **as_options(USERS)))
     assert connection.execute("SELECT * FROM duckdb_tables()").fetchall() == before
 
 
@@ -82,9 +83,11 @@ def test_indicator_tables_come_from_a_connection_too(connection: Any) -> None:
     everybody = [("milk",), ("milk", "tea"), ("milk", "tea", "soap"), ("tea", "soap")]
     assert opened(wn.read_baskets(query, unit="basket")) == everybody
     of_people: dict[str, Any] = {"person": "who", "max_baskets": 1, "salt": "s"}
-    one = wn.read_baskets(connection.table("held"), **of_people)
+    one = wn.read_baskets(connection.table("held"), **as_options(of_people))
     assert len(opened(one)) == 2 and one.labels == ["milk", "tea", "soap"]
-    assert opened(one) == opened(wn.read_baskets(connection.table("held").df(), **of_people))
+    assert opened(one) == opened(
+        wn.read_baskets(connection.table("held").df(), **as_options(of_people))
+    )
 
 
 def test_several_files_are_one_table(tmp_path: Any) -> None:
@@ -93,12 +96,12 @@ def test_several_files_are_one_table(tmp_path: Any) -> None:
         rows[part::2].to_parquet(tmp_path / f"p{part}.parquet")
         rows[part::2].to_csv(tmp_path / f"p{part}.csv", index=False)
     for ending in ("csv", "parquet"):
-        found = wn.read_baskets(str(tmp_path / f"*.{ending}"), unit="basket", **HOW)
+        found = wn.read_baskets(str(tmp_path / f"*.{ending}"), unit="basket", **as_options(HOW))
         assert opened(found) == by_hand()
     rows.astype({"the basket": "string"}).to_parquet(tmp_path / "p1.parquet")
     paths = [tmp_path / "p0.parquet", tmp_path / "p1.parquet"]
     with pytest.raises(wn.InputError, match="different types"):
-        wn.read_baskets(paths, unit="basket", **HOW)
+        wn.read_baskets(paths, unit="basket", **as_options(HOW))
 
 
 def test_a_collation_never_makes_two_people_one() -> None:
@@ -109,13 +112,13 @@ def test_a_collation_never_makes_two_people_one() -> None:
         )
         connection.execute("INSERT INTO t VALUES ('a', 'p', 'x'), ('A', 'P', 'X'), ('a', 'P', 'x')")
         how: dict[str, Any] = {"basket": "b", "item": "i", "salt": "s"}
-        found = wn.read_baskets((connection, "t"), person="u", max_baskets=2, **how)
+        found = wn.read_baskets((connection, "t"), person="u", max_baskets=2, **as_options(how))
         assert opened(found) == [("X",), ("x",), ("x",)]
-        found = wn.read_baskets((connection, "t"), unit="basket", **how)
+        found = wn.read_baskets((connection, "t"), unit="basket", **as_options(how))
         assert opened(found) == [("X", "x"), ("x",)]
         connection.execute("SET default_collation = 'NOCASE'")
         with pytest.raises(wn.InputError, match="RESET default_collation"):
-            wn.read_baskets((connection, "t"), unit="basket", **how)
+            wn.read_baskets((connection, "t"), unit="basket", **as_options(how))
 
 
 def test_errors_of_a_connection_show_no_data(connection: Any) -> None:
@@ -128,7 +131,7 @@ def test_errors_of_a_connection_show_no_data(connection: Any) -> None:
         ("SELECT b, CAST(i AS INT) AS i FROM bad", {"basket": "b", "item": "i"}, "Conversion"),
     ):
         with pytest.raises(wn.InputError, match=message) as caught:
-            wn.read_baskets((connection, source), unit="basket", **how)
+            wn.read_baskets((connection, source), unit="basket", **as_options(how))
         assert secret not in str(caught.value)
         assert caught.value.__context__ is None and caught.value.__cause__ is None
 
@@ -137,7 +140,12 @@ def test_too_little_memory_is_said(tmp_path: Any) -> None:
     names = [f"a long name of an item {i}" for i in range(100_000)]
     many = pd.DataFrame({"b": range(100_000), "i": names})
     with pytest.raises(wn.InputError, match="memory='3MB' is not enough") as caught:
-        wn.read_baskets(many, unit="basket", basket="b", item="i", memory="3MB")
+        wn.read_baskets(
+            many,
+            unit="basket",
+            layout=wn.Pairs(basket="b", item="i"),
+            reading=wn.Reading(memory="3MB"),
+        )
     assert caught.value.__context__ is None
 
 
@@ -146,5 +154,5 @@ def test_ctrl_c_stops_reading(connection: Any) -> None:
     timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        wn.read_baskets((connection, slow), unit="basket", basket="b", item="i")
+        wn.read_baskets((connection, slow), unit="basket", layout=wn.Pairs(basket="b", item="i"))
     assert connection.execute("SELECT 1").fetchone() == (1,)

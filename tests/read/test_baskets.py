@@ -11,6 +11,7 @@ import pytest
 
 import winnow as wn
 from reference.inside import open_sealed
+from reference.reading import as_options
 from winnow.core.baskets import Baskets, keep_at_most
 
 ROWS = [["bread", "milk"], ["beer", "bread", "eggs"], ["milk"], [], ["beer", "eggs", "milk"]]
@@ -37,7 +38,7 @@ def test_lines_are_read_with_the_separator_of_the_ending(tmp_path, name, separat
     text = "".join(separator.join([*row, *row[:1]]) + "\n" for row in ROWS).encode()
     path = tmp_path / name
     path.write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
-    baskets = wn.read_baskets(path, unit="basket", separator=declared)
+    baskets = wn.read_baskets(path, unit="basket", layout=wn.Lines(declared))
     assert sorted(row for row in opened(baskets) if row) == in_order(ROWS)
     assert not baskets.items_known
 
@@ -58,9 +59,11 @@ def test_pairs_come_from_files_and_frames(tmp_path):
     path = pairs_file(tmp_path / "p.csv")
     how = {"unit": "basket", "basket": "basket", "item": "item"}
     for source in (path, pd.read_csv(path), pl.read_csv(path), pl.read_csv(path).to_arrow()):
-        assert sorted(opened(wn.read_baskets(source, **how))) == in_order(ROWS)
+        assert sorted(opened(wn.read_baskets(source, **as_options(how)))) == in_order(ROWS)
     pl.read_csv(path).write_parquet(tmp_path / "p.parquet")
-    found = wn.read_baskets(tmp_path / "p.parquet", items=["milk", "beer", "soap"], **how)
+    found = wn.read_baskets(
+        tmp_path / "p.parquet", items=["milk", "beer", "soap"], **as_options(how)
+    )
     assert sorted(opened(found)) == [("beer",), ("milk",), ("milk",), ("milk", "beer")]
     assert found.items_known and found.labels == ["milk", "beer", "soap"]
 
@@ -68,12 +71,20 @@ def test_pairs_come_from_files_and_frames(tmp_path):
 def test_a_person_has_at_most_so_many_baskets(tmp_path):
     path = pairs_file(tmp_path / "p.csv", users=True)
     baskets = wn.read_baskets(
-        path, person="customer", max_baskets=1, basket="basket", item="item", salt="s"
+        path,
+        person="customer",
+        max_baskets=1,
+        layout=wn.Pairs(basket="basket", item="item"),
+        reading=wn.Reading(salt="s"),
     )
     assert len(opened(baskets)) == 2 and str(baskets.unit) == "customer with at most 1 basket"
     assert baskets.utility.width == 1
     more = wn.read_baskets(
-        path, person="customer", max_baskets=2, basket="basket", item="item", salt="s"
+        path,
+        person="customer",
+        max_baskets=2,
+        layout=wn.Pairs(basket="basket", item="item"),
+        reading=wn.Reading(salt="s"),
     )
     assert set(opened(baskets)) <= set(opened(more)) and more.utility.width == 2
 
@@ -123,13 +134,13 @@ def test_a_long_basket_is_cut_by_what_it_holds_itself():
         ({"unit": "basket", "layout": "rows"}, "unknown"),
         ({"unit": "basket", "items": []}, "empty"),
         ({"unit": "basket", "items": ["a", "a"]}, "more than once"),
-        ({"unit": "basket", "layout": "pairs"}, "name both columns"),
+        ({"unit": "basket", "layout": "pairs"}, "basket is missing"),
         ({"unit": "basket", "separator": ","}, "are for files"),
     ],
 )
 def test_bad_requests_are_refused(how, message):
     with pytest.raises(wn.InputError, match=message):
-        wn.read_baskets([["a"]], **how)
+        wn.read_baskets([["a"]], **as_options(how))
 
 
 def test_bad_files_are_refused_without_quoting_them(tmp_path):
@@ -145,7 +156,9 @@ def test_bad_files_are_refused_without_quoting_them(tmp_path):
     with pytest.raises(wn.InputError, match="separator="):
         wn.read_baskets(tmp_path / "x.bin", unit="basket")
     with pytest.raises(wn.InputError, match="no column 'item'"):
-        wn.read_baskets(tmp_path / "t.csv", unit="basket", basket="basket", item="item")
+        wn.read_baskets(
+            tmp_path / "t.csv", unit="basket", layout=wn.Pairs(basket="basket", item="item")
+        )
     with pytest.raises(wn.InputError, match="holds lists"):
         wn.read_baskets(["abc"], unit="basket")
 
@@ -160,9 +173,9 @@ def test_indicator_rows_of_one_user_are_bounded():
     import pandas as pd
 
     frame = pd.DataFrame({"who": list("aabb"), "milk": [1, 1, 0, 1], "tea": [0, 1, 1, None]})
-    one = wn.read_baskets(frame, person="who", max_baskets=1, salt="s")
+    one = wn.read_baskets(frame, person="who", max_baskets=1, reading=wn.Reading(salt="s"))
     assert len(opened(one)) == 2 and one.labels == ["milk", "tea"]
-    again = wn.read_baskets(frame[::-1], person="who", max_baskets=1, salt="s")
+    again = wn.read_baskets(frame[::-1], person="who", max_baskets=1, reading=wn.Reading(salt="s"))
     assert sorted(opened(again)) == sorted(opened(one))
 
 
@@ -177,11 +190,11 @@ def test_equal_indicator_rows_of_a_user_are_kept_each_by_itself():
     milk = [1] * 9 + [0]
     frame = pd.DataFrame({"who": np.repeat(np.arange(400), 10), "milk": milk * 400})
     frame["tea"] = 1 - frame.milk
-    read = wn.read_baskets(frame, person="who", max_baskets=5, salt="s")
+    read = wn.read_baskets(frame, person="who", max_baskets=5, reading=wn.Reading(salt="s"))
     baskets = opened(read)
     assert len(baskets) == 2_000
     assert abs(baskets.count(("tea",)) - 200) <= 55
-    again = wn.read_baskets(frame[::-1], person="who", max_baskets=5, salt="s")
+    again = wn.read_baskets(frame[::-1], person="who", max_baskets=5, reading=wn.Reading(salt="s"))
     assert sorted(opened(again)) == sorted(baskets)
 
 
@@ -191,11 +204,15 @@ def test_equal_baskets_are_cut_each_by_itself_and_one_more_leaves_the_others_as_
     A fair choice leaves 200 by more than 65 in one of three counts with chance 5e-8.
     """
     rows = [["beer", "eggs", "milk"]] * 600
-    kept = opened(wn.read_baskets(rows, unit="basket", max_items=1, salt="s"))
+    kept = opened(wn.read_baskets(rows, unit="basket", max_items=1, reading=wn.Reading(salt="s")))
     for item in ("beer", "eggs", "milk"):
         assert abs(kept.count((item,)) - 200) <= 65
     other = [["beer", "tea"]]
-    more = opened(wn.read_baskets([*rows, *other, rows[0]], unit="basket", max_items=1, salt="s"))
+    more = opened(
+        wn.read_baskets(
+            [*rows, *other, rows[0]], unit="basket", max_items=1, reading=wn.Reading(salt="s")
+        )
+    )
     for item in kept:
         more.remove(item)
     assert len(more) == 2
@@ -209,7 +226,7 @@ def test_two_people_are_never_taken_for_one():
     for column in plain:
         frame = pd.DataFrame(plain | {column: mixed})
         with pytest.raises(wn.InputError, match="mixes several types"):
-            wn.read_baskets(frame, basket="b", item="i", person="u", max_baskets=1)
+            wn.read_baskets(frame, layout=wn.Pairs(basket="b", item="i"), person="u", max_baskets=1)
     with pytest.raises(wn.InputError, match="a Series is not a table"):
         wn.read_baskets(mixed, unit="basket")
     indicators = pd.DataFrame({"u": mixed, "x": [1, 0], "y": [0, 1]})
@@ -225,7 +242,7 @@ def test_columns_without_one_text_name_nothing(column, kind):
     plain = {"u": ["a", "b"], "b": ["p", "q"], "i": ["x", "y"]}
     frame = pd.DataFrame(plain | {column: pd.Series([1, 2]).astype(kind)})
     with pytest.raises(wn.InputError, match=f"the column '{column}' has the type"):
-        wn.read_baskets(frame, basket="b", item="i", person="u", max_baskets=1)
+        wn.read_baskets(frame, layout=wn.Pairs(basket="b", item="i"), person="u", max_baskets=1)
     indicators = pd.DataFrame({"u": pd.Series([1, 2]).astype(kind), "x": [1.0, 0.0]})
     with pytest.raises(wn.InputError, match="the column 'u' has the type"):
         wn.read_baskets(indicators, person="u", max_baskets=1)
@@ -254,13 +271,13 @@ def test_errors_of_the_engine_and_values_of_types_stay_inside(tmp_path):
         (nested, {}),
     ):
         with pytest.raises(wn.InputError) as caught:
-            wn.read_baskets(source, unit="basket", **how)
+            wn.read_baskets(source, unit="basket", **as_options(how))
         assert secret not in str(caught.value)
         assert caught.value.__context__ is None and caught.value.__cause__ is None
     category = pd.DataFrame({"x": pd.Categorical(["yes", "MAP", secret])})
     assert opened(wn.read_baskets(category, unit="basket")) == [("x",), (), ()]
     with pytest.raises(wn.InputError, match="not a size") as caught:
-        wn.read_baskets(surrogate, unit="basket", memory="much", **pairs)
+        wn.read_baskets(surrogate, unit="basket", **as_options(pairs, memory="much"))
     assert caught.value.__context__ is None
 
 
@@ -279,4 +296,6 @@ def test_quotes_that_do_not_match_are_an_error_and_no_long_item(tmp_path):
     with pytest.raises(wn.InputError, match="is a folder"):
         wn.read_baskets(tmp_path, unit="basket")
     with pytest.raises(wn.InputError, match="cannot be both basket and item"):
-        wn.read_baskets(tmp_path / "b.csv", unit="basket", basket="milk", item="milk")
+        wn.read_baskets(
+            tmp_path / "b.csv", unit="basket", layout=wn.Pairs(basket="milk", item="milk")
+        )

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 import winnow as wn
 from reference.bounded_counts import bounded_counts
 from reference.inside import open_sealed
+from reference.reading import as_options
 from winnow.read.engines import private_duck
 from winnow.read.engines.packed_pairs import CODES, PackedPairs
 from winnow.read.engines.private_duck import run
@@ -54,7 +55,9 @@ def test_people_that_are_whole_numbers_are_bounded_as_by_the_slow_twin(
     connection.register("log", frame)
     expected = bounded_counts(WHOLE, bound, "s")
     for source in (tmp_path / "log.parquet", pa.table(frame), (connection, "log")):
-        counted = wn.counts(source, item="i", person="u", max_items=bound, salt="s", parts=parts)
+        counted = wn.counts(
+            source, item="i", person="u", max_items=bound, reading=wn.Reading(salt="s", parts=parts)
+        )
         assert opened(counted) == expected
 
 
@@ -79,7 +82,7 @@ def test_duplicates_never_push_an_item_out(
             "i": pa.array([i for _, i in own], pa.string()),
         }
     )
-    counted = wn.counts(table, item="i", person="u", max_items=bound, salt="s")
+    counted = wn.counts(table, item="i", person="u", max_items=bound, reading=wn.Reading(salt="s"))
     assert opened(counted) == bounded_counts(own, bound, "s")
 
 
@@ -97,10 +100,10 @@ def test_collations_and_names_of_a_users_tables_do_not_change_counts() -> None:
     for name in ("winnow_items", "winnow_people", "winnow_held"):
         how: dict[str, Any] = {"item": "i", "person": "u", "salt": "s"}
         for bound in (None, 2):
-            counted = wn.counts((connection, name), **how, max_items=bound)
+            counted = wn.counts((connection, name), **as_options(how), max_items=bound)
             assert opened(counted) == bounded_counts(rows, bound, "s")
             listed = wn.counts(
-                (connection, name), **how, max_items=bound, items=["E", "\u00e9", "no"]
+                (connection, name), **as_options(how), max_items=bound, items=["E", "\u00e9", "no"]
             )
             few = bounded_counts([(u, i) for u, i in rows if i in ("E", "\u00e9")], bound, "s")
             wanted = [few["E"], few["\u00e9"], 0]
@@ -122,7 +125,13 @@ def test_too_many_items_for_the_memory_are_ranked_pair_by_pair(
     monkeypatch.setattr(private_duck, "_BYTES_PER_ITEM", 1e12)
     monkeypatch.setattr(PackedPairs, "counts", None)
     for bound in (2, 17):
-        counted = wn.counts(whole_frame(), item="i", person="u", max_items=bound, salt="s", parts=2)
+        counted = wn.counts(
+            whole_frame(),
+            item="i",
+            person="u",
+            max_items=bound,
+            reading=wn.Reading(salt="s", parts=2),
+        )
         assert opened(counted) == bounded_counts(WHOLE, bound, "s")
 
 
@@ -143,8 +152,7 @@ def test_a_part_that_does_not_fit_is_split(monkeypatch: pytest.MonkeyPatch) -> N
         item="i",
         person="u",
         max_items=2,
-        salt="s",
-        progress=lambda *done: seen.append(done),
+        reading=wn.Reading(salt="s", progress=lambda *done: seen.append(done)),
     )
     assert opened(counted) == bounded_counts(WHOLE, 2, "s")
     assert counted_parts == [(0, 2), (1, 4), (3, 4)]
@@ -165,7 +173,7 @@ def test_a_memory_that_is_never_enough_is_said(monkeypatch: pytest.MonkeyPatch) 
 def test_a_database_that_does_not_start_says_why() -> None:
     """Nothing has been read yet, so that DuckDB's own reason quotes no row."""
     with pytest.raises(wn.InputError, match=r"memory='9{20}GB': .*too large") as caught:
-        wn.counts(whole_frame(), item="i", person="u", memory="9" * 20 + "GB")
+        wn.counts(whole_frame(), item="i", person="u", reading=wn.Reading(memory="9" * 20 + "GB"))
     assert "\n" not in str(caught.value) and caught.value.__context__ is None
 
 
@@ -177,7 +185,9 @@ def test_columns_may_have_the_names_that_the_query_uses() -> None:
     connection = duckdb.connect()
     connection.register("log", frame)
     for source in (frame, (connection, "log")):
-        counted = wn.counts(source, item="code", person="a", max_items=2, salt="s")
+        counted = wn.counts(
+            source, item="code", person="a", max_items=2, reading=wn.Reading(salt="s")
+        )
         assert opened(counted) == bounded_counts(pairs, 2, "s")
 
 
@@ -186,12 +196,15 @@ def test_data_frames_keep_the_memory_limit_and_leave_no_file(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(wn.InputError, match="not a size"):
-        wn.counts(whole_frame(), item="i", person="u", memory="lots")
+        wn.counts(whole_frame(), item="i", person="u", reading=wn.Reading(memory="lots"))
     people = np.arange(600_000)
     frame = pd.DataFrame({"u": people.astype(str), "i": people % 1000})
     seen: list[tuple[int, int]] = []
     counted = wn.counts(
-        frame, item="i", person="u", memory="30MB", progress=lambda *done: seen.append(done)
+        frame,
+        item="i",
+        person="u",
+        reading=wn.Reading(memory="30MB", progress=lambda *done: seen.append(done)),
     )
     assert set(opened(counted).values()) == {600}
     assert len(seen) > 1  # it did not fit at once
@@ -319,7 +332,9 @@ def test_many_items_of_a_database_of_ones_own_are_collected() -> None:
     waited_too_long = threading.Timer(60, connection.interrupt)
     waited_too_long.start()
     try:
-        found = wn.counts((connection, "log"), item="i", person="u", max_items=1, salt="s")
+        found = wn.counts(
+            (connection, "log"), item="i", person="u", max_items=1, reading=wn.Reading(salt="s")
+        )
     finally:
         waited_too_long.cancel()
     assert opened(found) == {f"item {n}": 2 for n in range(120_000)}

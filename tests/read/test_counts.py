@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import winnow as wn
 from reference.bounded_counts import bounded_counts
 from reference.inside import open_sealed
+from reference.reading import as_options
 from winnow import SealedCounts
 
 ROWS: list[tuple[str | None, str | None]] = [
@@ -81,7 +82,11 @@ def test_every_source_gives_the_counts_of_the_slow_twin(
     sources: dict[str, Any], source: str, bound: int | None, parts: int | None
 ) -> None:
     counted = wn.counts(
-        sources[source], item="what it", person="who", max_items=bound, salt="s", parts=parts
+        sources[source],
+        item="what it",
+        person="who",
+        max_items=bound,
+        reading=wn.Reading(salt="s", parts=parts),
     )
     assert opened(counted) == bounded_counts(ROWS, bound, "s")
     assert counted.max_items == bound
@@ -104,7 +109,9 @@ def test_one_person_moves_at_most_the_bound_of_counts_by_one(
     def counted(of: dict[str, list[str]]) -> dict[str, int]:
         rows = [(user, item) for user, items in of.items() for item in items * 2]
         frame = pl.DataFrame(rows, schema={"u": pl.String, "i": pl.String}, orient="row")
-        return opened(wn.counts(frame, item="i", person="u", max_items=bound, salt="k"))
+        return opened(
+            wn.counts(frame, item="i", person="u", max_items=bound, reading=wn.Reading(salt="k"))
+        )
 
     everyone = counted(people)
     for leaving in people:
@@ -170,7 +177,7 @@ def test_no_row_is_skipped_because_of_another(tmp_path: Path, text: str) -> None
     with pytest.raises(wn.InputError, match=r"cannot be read|no column|there are 2 columns"):
         wn.read_table(tmp_path / "log.csv", schema={"i": {"values": ["x", "y", "z"]}})
     with pytest.raises(wn.InputError, match=r"cannot be read|no column|there are 2 columns"):
-        wn.read_baskets(tmp_path / "log.csv", **how)
+        wn.read_baskets(tmp_path / "log.csv", **as_options(how))
 
 
 def test_names_with_a_number_sign_are_rows(tmp_path: Path) -> None:
@@ -197,8 +204,7 @@ def test_progress_is_told_and_no_temporary_files_stay(
         tmp_path / "log.csv",
         item="i",
         person="u",
-        parts=3,
-        progress=lambda *done: seen.append(done),
+        reading=wn.Reading(parts=3, progress=lambda *done: seen.append(done)),
     )
     assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]  # rounded up to a power of two
     assert [path.name for path in tmp_path.iterdir()] == ["log.csv"]
@@ -243,7 +249,7 @@ def test_bad_sources_and_columns_are_refused_without_showing_data(tmp_path: Path
     ]
     for source, arguments, message in cases:
         with pytest.raises(wn.InputError, match=message) as caught:
-            wn.counts(source, **arguments)
+            wn.counts(source, **as_options(arguments))
         assert secret not in str(caught.value)
 
 

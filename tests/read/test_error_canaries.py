@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from reference.canaries import CANARY, Betraying, betraying, of_module, overhear
 from reference.commands import invoke
 from reference.releasing import flat_release
 from winnow.errors import WinnowError
+from winnow.privacy.ledger import Ledger
 from winnow.read.files import read_scores
 
 pytestmark = pytest.mark.extras  # a long sweep, which needs nothing but time
@@ -36,6 +38,7 @@ DUNDERS = ("__str__", "__repr__", "__eq__", "__hash__", "__lt__", "__float__", "
 SCHEMA = {"name": {"values": ["a", "b"]}, "n": 5}
 STUMPS = wn.OneRule(of="stumps", cuts=[1.0])
 HOW: dict[str, Any] = {"epsilon": 1.0, "seed": 1}
+baskets_of = partial(wn.read_baskets, unit="basket")
 
 
 def silent(action: Callable[[], Any], *, must_fail: bool = False) -> None:
@@ -166,9 +169,9 @@ VERBS: dict[str, Callable[[Any], Any]] = {
     "read_table": lambda s: wn.read_table(s, schema=SCHEMA),
     "read_table, people": lambda s: wn.read_table(s, schema={"n": 5}, person="name"),
     "release": released,
-    "read_baskets, lines": lambda s: wn.read_baskets(s, unit="basket", layout="lines"),
-    "read_baskets, pairs": lambda s: wn.read_baskets(s, unit="basket", basket="n", item="name"),
-    "read_baskets, indicators": lambda s: wn.read_baskets(s, unit="basket", layout="indicators"),
+    "read_baskets, lines": lambda s: baskets_of(s, layout="lines"),
+    "read_baskets, pairs": lambda s: baskets_of(s, layout=wn.Pairs("n", "name")),
+    "read_baskets, indicators": lambda s: baskets_of(s, layout="indicators"),
     "read_baskets, items": lambda s: wn.read_baskets([["a"]], unit="basket", items=s),
     "itemsets": lambda s: wn.itemsets(wn.read_baskets(s, unit="basket"), size=1, k=1, delta=1e-6,
                                       **HOW),
@@ -315,7 +318,7 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "read_table": lambda p: wn.read_table(p, schema=SCHEMA),
     "read_table, people": lambda p: wn.read_table([p, p], schema={"n": 5}, person="name"),
     "lines": lambda p: wn.read_baskets(p, unit="basket", layout="lines"),
-    "pairs": lambda p: wn.read_baskets(p, unit="basket", basket="n", item="name"),
+    "pairs": lambda p: wn.read_baskets(p, unit="basket", layout=wn.Pairs(basket="n", item="name")),
     "indicators": lambda p: wn.read_baskets(p, unit="basket", layout="indicators"),
     "indicators, named": lambda p: wn.read_baskets(
         p, unit="basket", layout="indicators", items=["name", "x"]),
@@ -323,7 +326,7 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "load_predictor": wn.load_predictor,
     "resume": lambda p: wn.resume(sealed(), p),
     "ledger": lambda p: wn.Session(ledger=p, dataset="d"),
-    "key": lambda p: wn.Session(epsilon=1, ledger=p.with_suffix(".db"), dataset="d", ledger_key=p),
+    "key": lambda p: Ledger.open(p.with_suffix(".db"), key_file=p, create=True),
 }  # fmt: skip
 
 

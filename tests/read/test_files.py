@@ -76,7 +76,7 @@ def test_a_decimal_makes_the_column_floats(tmp_path: Path, text: str) -> None:
 
 def test_labels_may_hold_separators_quotes_and_line_breaks(tmp_path: Path) -> None:
     content = 'label,score\n"oak, red",1\n"the ""big"" elm",2\n"two\nlines",3\n'
-    labels, _ = read_scores(write(tmp_path, "a.csv", content), line_breaks=True)
+    labels, _ = read_scores(write(tmp_path, "a.csv", content), text=wn.TextFormat(line_breaks=True))
     assert labels == ["oak, red", 'the "big" elm', "two\nlines"]
 
 

@@ -17,14 +17,14 @@ from winnow.read.counts import private_counts
 from winnow.read.file_columns import Columns
 from winnow.read.files import read_scores
 from winnow.read.large_counts import large_counts
-from winnow.read.text_format import TextFormat
+from winnow.read.options import TextFormat
 
 PLAIN = ["a,1", '"b, c",+20', '"say ""so""",-3', " d ,007", "\u00e4,0", "x, 5", '"""",8', '"e","9"']
 NAMED: Any = {"label_column": "item", "score_column": "n"}
 
 
 def fast(path: Path, **written: Any) -> Any:
-    return large_counts(path, ".csv", Columns("item", "n"), TextFormat.parse(**written))
+    return large_counts(path, ".csv", Columns("item", "n"), TextFormat(**written))
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.csv.bz2"])
@@ -39,7 +39,7 @@ def test_plain_files_are_read_alike_and_in_order(
     pack = {".gz": gzip.compress, ".bz2": bz2.compress}.get(Path(name).suffix, bytes)
     (tmp_path / name).write_bytes(pack(data))
     labels, counts = fast(tmp_path / name, encoding=encoding)
-    slow = read_scores(tmp_path / name, encoding=encoding, **NAMED)
+    slow = read_scores(tmp_path / name, text=TextFormat(encoding=encoding), **NAMED)
     assert list(labels) == slow[0] and counts.tolist() == slow[1].tolist()
     assert counts.dtype == slow[1].dtype and labels[-1] == "item 499" and len(labels[2:4]) == 2
 

@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 import winnow as wn
 from reference.commands import invoke
 from reference.inside import open_sealed
+from reference.reading import as_options
 from winnow.read.engines.files import DuckFiles
 from winnow.read.files import read_scores
 from winnow.read.kernels import csv_states
 from winnow.read.kernels.csv_states import ScanState, scan
+from winnow.read.options import TextFormat
 from winnow.read.records import check_csv, csv_records, lines_of
-from winnow.read.text_format import TextFormat
 from winnow.select.cli.source import read_items
 
 BREAKS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
@@ -34,19 +35,24 @@ def write(path: Path, content: str | bytes) -> Path:
     return path
 
 
+INSIDE = TextFormat(line_breaks=True)
+
+
 def counted(path: Any, **how: Any) -> dict[str, int]:
-    counts = wn.counts(path, item="i", person="u", **how)
+    counts = wn.counts(path, item="i", person="u", **as_options(how))
     assert isinstance(counts.labels, wn.Sealed)
     return dict(zip(open_sealed(counts.labels), open_sealed(counts.values).tolist(), strict=True))
 
 
 def baskets_in(path: Path, **how: Any) -> int:
-    return len(open_sealed(wn.read_baskets(path, unit="basket", **how).data).starts) - 1
+    return len(open_sealed(wn.read_baskets(path, unit="basket", **as_options(how)).data).starts) - 1
 
 
 def rows_in(path: Path, **how: Any) -> int:
     schema = {"i": {"values": ["a"], "other": True}}
-    return int(open_sealed(wn.read_table(path, schema=schema, **how).rows).weights.sum())
+    return int(
+        open_sealed(wn.read_table(path, schema=schema, **as_options(how)).rows).weights.sum()
+    )
 
 
 # lines
@@ -68,7 +74,7 @@ def test_a_carriage_return_alone_is_refused(tmp_path: Path, name: str, end: str)
     how = {"separator": ";"} if name == "b.log" else {}
     path = write(tmp_path / name, f"tea\n{SECRET}{end}")
     with pytest.raises(wn.InputError, match="line 2: a carriage return") as caught:
-        wn.read_baskets(path, unit="basket", **how)
+        wn.read_baskets(path, unit="basket", **as_options(how))
     assert SECRET not in str(caught.value)
     assert caught.value.__context__ is None and caught.value.__cause__ is None
 
@@ -127,7 +133,7 @@ def test_a_stray_quote_is_refused_by_every_reader(tmp_path: Path, case: str, pac
             lambda path=path: counted([path, path], max_items=1),
             lambda path=path: rows_in(path),
             lambda path=path: rows_in(path, person="u"),
-            lambda path=path: wn.read_baskets(path, **pairs),
+            lambda path=path: wn.read_baskets(path, **as_options(pairs)),
             lambda path=path: wn.read_baskets(path, unit="basket", layout="indicators"),
             lambda path=path: read_scores(path),
         ):  # fmt: skip
@@ -161,7 +167,7 @@ def test_line_breaks_are_allowed_where_the_owner_says_so(tmp_path: Path) -> None
     assert baskets_in(path, line_breaks=True) == 5  # with the first line
     pairs: dict[str, Any] = {"basket": "u", "item": "i", "line_breaks": True}
     assert baskets_in(path, **pairs) == 4
-    labels, _ = read_scores(write(tmp_path / "s.csv", 'label,score\n"a\nb",1\n'), line_breaks=True)
+    labels, _ = read_scores(write(tmp_path / "s.csv", 'label,score\n"a\nb",1\n'), text=INSIDE)
     assert labels == ["a\nb"]
     items = write(tmp_path / "items.csv", 'item\n"a\nb"\n')
     assert read_items(items, line_breaks=True) == ["a\nb"]
@@ -185,11 +191,13 @@ def test_the_option_is_refused_where_it_would_do_nothing(tmp_path: Path) -> None
     with pytest.raises(wn.InputError, match="not True or False"):
         counted(frame, line_breaks="yes")
     with pytest.raises(wn.InputError, match="are for files"):
-        wn.read_baskets([["a"]], unit="basket", line_breaks=True)
+        wn.read_baskets([["a"]], unit="basket", text=wn.TextFormat(line_breaks=True))
     with pytest.raises(wn.InputError, match="comma-separated"):
-        wn.read_baskets(write(tmp_path / "b.dat", "a\n"), unit="basket", line_breaks=True)
+        wn.read_baskets(
+            write(tmp_path / "b.dat", "a\n"), unit="basket", text=wn.TextFormat(line_breaks=True)
+        )
     with pytest.raises(wn.InputError, match="are said of CSV"):
-        read_scores(write(tmp_path / "s.json", '{"a": 1}'), line_breaks=True)
+        read_scores(write(tmp_path / "s.json", '{"a": 1}'), text=INSIDE)
 
 
 def test_commands_have_the_option(tmp_path: Path) -> None:
@@ -314,7 +322,7 @@ DUCK = duckdb.connect()
 def records_seen(path: Path, **written: Any) -> int:
     """The rows that DuckDB sees, without what a verb does around it."""
     ending = path.name.removesuffix(".gz").removeprefix("t")
-    text = TextFormat.parse(**written)
+    text = TextFormat(**written)
     try:
         table = DuckFiles([path], ending, "1GB", text).source(DUCK, []).sql(dialect="duckdb")
         return int(DUCK.execute(f"SELECT count(*), count(i) FROM {table}").fetchall()[0][0])

@@ -11,6 +11,7 @@ import pytest
 
 import winnow as wn
 from reference.inside import open_sealed
+from reference.reading import as_options
 
 SECRET = "73519"
 SOURCE = Path(wn.__file__).parent
@@ -27,7 +28,7 @@ def rows_of(table: Any) -> Counter[tuple[Any, ...]]:
 def read(folder: Any, text: str, declared: Any, **options: Any) -> Counter[tuple[Any, ...]]:
     path = folder / "data.csv"
     path.write_text(text)
-    return rows_of(wn.read_table(path, schema=declared, **options))
+    return rows_of(wn.read_table(path, schema=declared, **as_options(options)))
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,9 @@ def test_a_dropped_row_changes_nothing_else(tmp_path: Any) -> None:
     options: Any = {"person": "who", "max_rows": 2, "salt": "s"}
 
     def kept(of: pd.DataFrame) -> Counter[tuple[Any, ...]]:
-        return rows_of(wn.read_table(of, schema=declared, relation="add-remove", **options))
+        return rows_of(
+            wn.read_table(of, schema=declared, relation="add-remove", **as_options(options))
+        )
 
     whole = kept(frame)
     for name in ("ann", "bob", "cat"):

@@ -17,6 +17,7 @@ import pytest
 
 import winnow as wn
 from reference.inside import group, open_sealed, true_counts
+from reference.reading import as_options
 from winnow import SealedTable
 
 SCHEMA = {
@@ -141,18 +142,22 @@ def test_rows_per_person_are_bounded_by_the_persons_own_rows() -> None:
     frame.loc[:5, "who"] = None
     schema = {"a": 5, "b": {"values": ["x", "y"]}}
     for bound in (1, 3, 50):
-        table = wn.read_table(frame, schema=schema, person="who", max_rows=bound, salt="s")
+        table = wn.read_table(
+            frame, schema=schema, person="who", max_rows=bound, reading=wn.Reading(salt="s")
+        )
         kept = opened(table)
         sizes = frame.dropna().groupby("who").size()
         assert kept.total() == sizes.clip(upper=bound).sum()
         assert table.rows_per_person == bound and (table.n is None) == (bound > 1)
         shuffled = frame.sample(frac=1, random_state=2)
-        again = wn.read_table(shuffled, schema=schema, person="who", max_rows=bound, salt="s")
+        again = wn.read_table(
+            shuffled, schema=schema, person="who", max_rows=bound, reading=wn.Reading(salt="s")
+        )
         assert opened(again) == kept
         for person in ("p0", "p8"):  # without this person only their own rows are gone
             without = wn.read_table(
                 frame[frame.who != person],
-                schema=schema, person="who", max_rows=bound, salt="s",
+                schema=schema, person="who", max_rows=bound, reading=wn.Reading(salt="s"),
             )  # fmt: skip
             gone = Counter(kept)
             gone.subtract(opened(without))
@@ -170,7 +175,9 @@ def test_the_rows_kept_are_those_with_the_least_keyed_hash() -> None:
 
     copies = [(0, 1), (1, 1), (2, 1), (3, 1), (4, 1), (4, 2)]
     ranks = sorted((md5(md5(f"u|={a}") + str(number)), a) for a, number in copies)
-    table = wn.read_table(frame, schema={"a": 5}, person="who", max_rows=3, salt="salt")
+    table = wn.read_table(
+        frame, schema={"a": 5}, person="who", max_rows=3, reading=wn.Reading(salt="salt")
+    )
     assert opened(table) == Counter((a,) for _, a in ranks[:3])
     seen = {tuple(opened(wn.read_table(frame, schema={"a": 5}, person="who"))) for _ in range(12)}
     assert len(seen) > 1  # fresh salts choose differently: all alike with chance 2e-8
@@ -186,10 +193,18 @@ def test_a_bound_keeps_nine_in_ten_of_what_is_nine_in_ten_of_a_persons_rows() ->
         {"who": np.repeat(np.arange(1000), 100), "x": (["A"] * 90 + ["B"] * 10) * 1000}
     )
     options = {"schema": {"x": {"values": ["A", "B"]}}, "person": "who", "max_rows": 10}
-    kept = opened(wn.read_table(frame, **options, salt="s"))
+    kept = opened(wn.read_table(frame, **as_options(options, salt="s")))
     assert kept.total() == 10_000
     assert abs(kept[(0,)] - 9_000) <= 150
-    assert opened(wn.read_table(frame.sample(frac=1, random_state=1), **options, salt="s")) == kept
+    assert (
+        opened(
+            wn.read_table(
+                frame.sample(frac=1, random_state=1),
+                **as_options(options, salt="s"),
+            )
+        )
+        == kept
+    )
 
 
 def test_people_who_differ_in_letter_case_or_zeros_stay_different(tmp_path) -> None:
@@ -343,7 +358,7 @@ def test_bins_are_those_of_the_edges_for_many_edges() -> None:
 )
 def test_wrong_options_are_refused_with_the_reason(options, message: str) -> None:
     with pytest.raises(wn.InputError, match=message):
-        wn.read_table(FRAME, **{"schema": {"rank": 6}, **options})
+        wn.read_table(FRAME, **as_options({"schema": {"rank": 6}, **options}))
 
 
 @pytest.mark.parametrize("source", ["no.csv", 7, ["a.csv", 3], (1, 2), ("x", "t"), None])

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 import winnow as wn
 from reference.inside import open_sealed
+from reference.reading import as_options
 from winnow.read.engines.files import DuckFiles
 from winnow.read.engines.private_duck import private_connection
 from winnow.read.files import read_scores
@@ -28,7 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def found(name: str, content: str | bytes, **options: Any) -> dict[str, int]:
     Path(name).write_bytes(content.encode() if isinstance(content, str) else content)
-    counts = wn.counts(name, item="town", person="who", **options)
+    counts = wn.counts(name, item="town", person="who", **as_options(options))
     labels: Any = counts.labels
     return dict(zip(open_sealed(labels), open_sealed(counts.values).tolist(), strict=True))
 
@@ -151,8 +152,8 @@ def test_damaged_parquet_is_named_as_such() -> None:
 def test_ready_counts_and_baskets_are_read_as_they_are_written() -> None:
     Path("counts").write_text("Ulm;2\nK\u00f6ln;1\n", encoding="utf-16")
     labels, counts = read_scores(
-        "counts", label_column="town", score_column="n", names=["town", "n"], delimiter=";",
-        encoding="utf-16",
+        "counts", label_column="town", score_column="n",
+        text=wn.TextFormat(names=["town", "n"], delimiter=";", encoding="utf-16"),
     )  # fmt: skip
     assert dict(zip(labels, counts.tolist(), strict=True)) == TOWNS
     Path("json").write_text('{"Ulm": 2}')
@@ -164,17 +165,17 @@ def test_ready_counts_and_baskets_are_read_as_they_are_written() -> None:
         ("pairs.csv", {"encoding": "utf-16", "names": ["b", "i"], "delimiter": ";", "basket": "b",
                        "item": "i"}),
     ):  # fmt: skip
-        baskets = wn.read_baskets(source, unit="basket", **options)
+        baskets = wn.read_baskets(source, unit="basket", **as_options(options))
         held: Any = baskets.labels
         assert sorted(open_sealed(held)) == sorted(TOWNS)
     with pytest.raises(wn.InputError, match="separator="):
-        wn.read_baskets("b.dat", unit="basket", delimiter=";")
+        wn.read_baskets("b.dat", unit="basket", text=wn.TextFormat(delimiter=";"))
 
 
 def test_a_first_line_is_a_row_where_names_are_given() -> None:
     Path("a.csv").write_text("1,f\n0,m\n1,f\n")
     schema = {"x": 2, "sex": {"values": ["f", "m"]}}
-    assert wn.read_table("a.csv", schema=schema, names=["x", "sex"]).n == 3
+    assert wn.read_table("a.csv", schema=schema, text=wn.TextFormat(names=["x", "sex"])).n == 3
 
 
 def test_the_first_row_of_a_file_without_names_decides_nothing() -> None:

@@ -67,7 +67,7 @@ def test_nobody_is_counted_where_one_person_would_be(frame: Any) -> None:
     assert open_sealed(counts.values).tolist() == [0]
     counts = wn.counts(frame, item="a", person="p", items=["x"], max_items=1)
     assert open_sealed(counts.values).tolist() == [0]
-    pairs = wn.read_baskets(frame, unit="basket", basket="p", item="a")
+    pairs = wn.read_baskets(frame, unit="basket", layout=wn.Pairs(basket="p", item="a"))
     assert len(open_sealed(pairs.data).starts) == 1
     own = wn.read_baskets(frame, person="p", max_baskets=1)
     assert open_sealed(own.data).items.size == 0
@@ -84,7 +84,7 @@ def test_a_parquet_file_without_values_joins_those_that_have_some(tmp_path: Path
         assert open_sealed(counted.values).tolist() == [2]
         table = wn.read_table(order, schema={"a": KINDS["text"], "n": KINDS["number"]})
         assert open_sealed(table.rows).weights.sum() == 4
-        baskets = wn.read_baskets(order, unit="basket", basket="p", item="a")
+        baskets = wn.read_baskets(order, unit="basket", layout=wn.Pairs(basket="p", item="a"))
         assert len(open_sealed(baskets.data).starts) == 3
         shown = wn.read_baskets(order, unit="basket", layout="indicators", items=["n"])
         assert open_sealed(shown.data).items.size == 1

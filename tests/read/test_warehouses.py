@@ -16,6 +16,7 @@ from sqlglot import exp
 import winnow as wn
 from reference.bounded_counts import bounded_counts
 from reference.inside import open_sealed
+from reference.reading import as_options
 from winnow.errors import DataError
 from winnow.read.engines.basket_query import BasketQuery
 from winnow.read.engines.histogram import HistogramQuery
@@ -156,18 +157,18 @@ def warehouse(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_connection_counts_as_the_slow_twin_does(warehouse: Any) -> None:
     options: dict[str, Any] = {"item": "what", "person": "who", "max_items": 5, "salt": "s"}
-    held = wn.counts((warehouse, "log"), keep="memory", **options)
+    held = wn.counts((warehouse, "log"), **as_options(options, keep="memory"))
     labels: Any = held.labels
     values: Any = open_sealed(held.values)
     counted = dict(zip(open_sealed(labels), values.tolist(), strict=True))
     assert counted == bounded_counts(ROWS, 5, "s")
-    kept = wn.counts((warehouse, "log"), keep="engine", items=ITEMS, **options)
+    kept = wn.counts((warehouse, "log"), items=ITEMS, **as_options(options, keep="engine"))
     assert isinstance(open_sealed(kept.values), KeptCounts)
-    memory = wn.counts((warehouse, "log"), keep="memory", items=ITEMS, **options)
+    memory = wn.counts((warehouse, "log"), items=ITEMS, **as_options(options, keep="memory"))
     lists = [wn.top_k(c, k=3, epsilon=0.5, method="joint", seed=2).value for c in (kept, memory)]
     assert lists[0] == lists[1]
-    assert len(wn.top_k(wn.counts((warehouse, "log"), keep="engine", **options), k=3, epsilon=9.0,
-                        delta=1e-3).value) <= 3  # fmt: skip
+    private = wn.counts((warehouse, "log"), **as_options(options, keep="engine"))
+    assert len(wn.top_k(private, k=3, epsilon=9.0, delta=1e-3).value) <= 3
 
 
 def test_scores_are_streamed(warehouse: Any) -> None:
@@ -184,7 +185,7 @@ def test_tables_are_those_of_the_same_rows_in_memory(warehouse: Any) -> None:
         ((warehouse, "log"), "memory"),
         (frame, "memory"),
     ):
-        table = wn.read_table(source, **how, keep=keep)
+        table = wn.read_table(source, **as_options(how, keep=keep))
         found.append(wn.tabulate(table, wn.marginals(2), epsilon=1.0, with_cut=0.2, seed=1))
     cells = [each.value.tables[0].to_pandas() for each in found]
     assert cells[0].equals(cells[1]) and cells[0].equals(cells[2])
@@ -195,13 +196,13 @@ def test_tables_are_those_of_the_same_rows_in_memory(warehouse: Any) -> None:
 
 def test_pairs_of_baskets_are_counted_there(warehouse: Any) -> None:
     how: dict[str, Any] = {"unit": "basket", "basket": "who", "item": "what"}
-    kept = wn.read_baskets((warehouse, "log"), keep="engine", **how)
-    memory = wn.read_baskets(pd.DataFrame(ROWS, columns=["who", "what"]), **how)
+    kept = wn.read_baskets((warehouse, "log"), **as_options(how, keep="engine"))
+    memory = wn.read_baskets(pd.DataFrame(ROWS, columns=["who", "what"]), **as_options(how))
     options: dict[str, Any] = {"size": 1, "epsilon": 90.0, "delta": 0.01, "seed": 1}
     found = [wn.itemsets(b, **options, supports="subsets").value for b in (kept, memory)]
     assert found[0].supports[()] == found[1].supports[()]
     with pytest.raises(DataError, match="keep='engine'"):
-        wn.read_baskets((warehouse, "log"), **how)
+        wn.read_baskets((warehouse, "log"), **as_options(how))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ LARGE = [2**63, 2**64 - 1, 2**70, -(2**70)]
 
 
 def counted(source: Any) -> Counter[str]:
-    found = wn.counts(source, item="i", person="u", max_items=1, salt="kept")
+    found = wn.counts(source, item="i", person="u", max_items=1, reading=wn.Reading(salt="kept"))
     return Counter(dict(zip(open_sealed(found.labels), open_sealed(found.values), strict=True)))
 
 
@@ -82,7 +82,7 @@ def test_numbers_of_people_that_are_floats_are_refused_whatever_they_are(value: 
     for read in (
         lambda: counted(floats),
         lambda: wn.read_table(floats, schema={"i": {"values": ["x"], "other": True}}, person="u"),
-        lambda: wn.read_baskets(floats, basket="u", item="i", unit="basket"),
+        lambda: wn.read_baskets(floats, layout=wn.Pairs(basket="u", item="i"), unit="basket"),
     ):
         with pytest.raises(DataError, match="DOUBLE"):
             read()
@@ -107,7 +107,7 @@ def test_the_rows_kept_of_people_are_those_of_the_schema_whatever_the_type(
     def cells(*more: tuple[str, Any]) -> Counter[int]:
         table = wn.read_table(
             pd.DataFrame([*rows, *more], columns=["u", "c"]),
-            schema={"c": SCHEMAS[kind]}, person="u", max_rows=1, salt="kept",
+            schema={"c": SCHEMAS[kind]}, person="u", max_rows=1, reading=wn.Reading(salt="kept"),
         )  # fmt: skip
         (codes,), weights = all_rows(table)
         return Counter({int(c): int(w) for c, w in zip(codes, weights, strict=True)})
@@ -122,8 +122,8 @@ def test_the_rows_kept_of_people_are_those_of_the_schema_whatever_the_type(
 def test_a_person_with_a_large_number_changes_nobody_elses_basket(number: int) -> None:
     def held(more: list[Any]) -> Any:
         baskets = wn.read_baskets(
-            frame([*PAIRS, *more]), basket="u", item="i", unit="basket", items=list("xyz"),
-            max_items=1, salt="kept",
+            frame([*PAIRS, *more]), layout=wn.Pairs("u", "i"), unit="basket",
+            items=list("xyz"), max_items=1, reading=wn.Reading(salt="kept"),
         )  # fmt: skip
         found = wn.itemsets(baskets, size=1, k=3, epsilon=1e9, supports="winners")
         return {str(itemset): count for itemset, count in found.value}

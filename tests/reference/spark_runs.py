@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
+from reference.reading import as_options
+
 TOUCHED = 1237
 """How many people have each of the two most frequent items."""
 LOG = [
@@ -114,7 +116,7 @@ def top(source: Any, keep: str) -> Any:
     import winnow as wn
 
     bound = {"max_items": 2, "items": ITEMS, "salt": "s"}
-    counts = wn.counts(source, item="i", person="u", keep=keep, **bound)
+    counts = wn.counts(source, item="i", person="u", **as_options(bound, keep=keep))
     return wn.top_k(counts, k=4, epsilon=0.3, method="joint", seed=3).value
 
 
@@ -158,14 +160,19 @@ def through_connect(address: str) -> None:
     found.append(("scores", chosen(ranked), chosen(scores)))
 
     def supports(source: Any, keep: str) -> Any:
-        baskets = wn.read_baskets(source, basket="u", item="i", unit="basket", keep=keep)
+        baskets = wn.read_baskets(
+            source,
+            layout=wn.Pairs(basket="u", item="i"),
+            unit="basket",
+            reading=wn.Reading(keep=keep),
+        )
         sets = wn.itemsets(
             baskets, size=1, k=13, epsilon=1e6, delta=0.1, supports="subsets", seed=1
         ).value
         return sorted([list(items), count] for items, count in sets.supports.items())
 
     def cells(source: Any, keep: str) -> Any:
-        table = wn.read_table(source, schema={"i": {"buckets": 8}}, keep=keep)
+        table = wn.read_table(source, schema={"i": {"buckets": 8}}, reading=wn.Reading(keep=keep))
         released = wn.tabulate(table, wn.marginals(1), epsilon=1e6, seed=1).value
         return released.tables[0].to_pandas()["estimate"].round().tolist()
 

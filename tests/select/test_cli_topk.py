@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -293,12 +294,12 @@ def test_a_large_file_is_counted_under_a_bar(
     seen: list[tuple[int, int]] = []
     real = winnow.counts
 
-    def watched(*arguments: Any, progress: Any, **options: Any) -> Any:
+    def watched(*arguments: Any, reading: Any, **options: Any) -> Any:
         def both(done: int, parts: int) -> None:
             seen.append((done, parts))
-            progress(done, parts)
+            reading.progress(done, parts)
 
-        return real(*arguments, progress=both, **options)
+        return real(*arguments, reading=replace(reading, progress=both), **options)
 
     monkeypatch.setattr("winnow.counts", watched)
     result = run("top-k", log, *LOG, "--items", pages, "-k", 1, "--epsilon", 9, "--json")

@@ -42,7 +42,7 @@ ASKED: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-6}
 
 @pytest.fixture(scope="module")
 def counts() -> wn.SealedCounts:
-    return wn.counts(LOG, item="what", person="who", salt="s")
+    return wn.counts(LOG, item="what", person="who", reading=wn.Reading(salt="s"))
 
 
 def test_exact_laws_of_neighbours_hold_and_twins_are_caught() -> None:
@@ -60,7 +60,7 @@ def test_what_many_people_have_is_found_and_what_one_has_is_not(
 
 
 def test_weights_that_stay_in_the_engine_release_the_same_labels() -> None:
-    kept = wn.counts(LOG, item="what", person="who", keep="engine")
+    kept = wn.counts(LOG, item="what", person="who", reading=wn.Reading(keep="engine"))
     assert sorted(wn.labels(kept, **ASKED).value) == sorted(COMMON)
 
 
@@ -179,7 +179,7 @@ def test_a_budget_of_epsilons_alone_is_given_laplace_noise() -> None:
 def test_labels_of_the_optimal_rule_are_sorted_by_text() -> None:
     log = pd.DataFrame({"what": ["b"] * 90 + ["a"] * 50 + ["c"] * 70, "who": range(210)})
     for keep in ("memory", "engine"):
-        one = wn.counts(log, item="what", person="who", max_items=1, keep=keep)
+        one = wn.counts(log, item="what", person="who", max_items=1, reading=wn.Reading(keep=keep))
         assert wn.labels(one, **ASKED).value == ["a", "b", "c"]
 
 
@@ -280,7 +280,7 @@ def test_a_top_k_of_a_log_goes_by_expected_lists(k: int, word: str) -> None:
 @pytest.mark.parametrize("keep", ["memory", "engine"])
 @pytest.mark.parametrize("peel", [0, 0.5])
 def test_a_long_list_of_a_log_has_what_many_people_have(keep: str, peel: float) -> None:
-    counted = wn.counts(LOG, item="what", person="who", keep=keep)
+    counted = wn.counts(LOG, item="what", person="who", reading=wn.Reading(keep=keep))
     top = wn.top_k(counted, k=50, **ASKED, method=wn.WeightedGaussian(peel=peel), seed=3)
     assert sorted(top.value) == sorted(COMMON)
 

@@ -174,6 +174,6 @@ def test_leads_are_refused_where_the_scores_are_not_at_hand() -> None:
     frame = pd.DataFrame({"item": ["a", "b"], "points": [1.0, 2.0]})
     with pytest.raises(ParameterError, match="with_leads"):
         wn.select(wn.scores(frame, id="item", score="points"), epsilon=1.0, k=2, with_leads=True)
-    kept = wn.counts(frame, item="item", items=["a", "b"], keep="engine")
+    kept = wn.counts(frame, item="item", items=["a", "b"], reading=wn.Reading(keep="engine"))
     with pytest.raises(ParameterError, match="keep='memory'"):
         wn.select(kept, epsilon=1.0, k=2, with_leads=True)

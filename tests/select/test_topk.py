@@ -281,7 +281,7 @@ def test_floors_that_floats_leave_open_are_exact() -> None:
 
     tape = Tape.seeded(3)
     scale = Fraction(2**41)
-    quick = integer._floor_of_clocks(tape, 0, 20, scale)
+    quick = integer.floors_of_clocks(tape, 0, 20, scale)
     exact = [integer._exact_floor(tape, i, scale) for i in range(20)]
     assert quick.tolist() == exact
 

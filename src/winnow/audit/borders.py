@@ -120,6 +120,13 @@ CHOICES: tuple[PrivateChoice, ...] = (
         _EXACT,
     ),
     PrivateChoice(
+        "winnow.core.noisy_top.laplace_counts",
+        "which counts may be among the k largest, by the first bits of their noise",
+        "noise is drawn in full; it is left out",
+        "value",
+        "rough noise is within a proven reach, and what is dropped lies below k others",
+    ),
+    PrivateChoice(
         "winnow.core.noisy_top.rounds",
         "which scores are similar, and how often a round is drawn anew",
         "items in more or fewer blocks; further clocks of a block, or none",

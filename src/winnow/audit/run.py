@@ -45,6 +45,7 @@ from winnow.learn.audit.boosted import boosted_enumerated, boosted_twins
 from winnow.lp.audit import lp_enumerated, lp_faithful, lp_twins
 from winnow.numbers.audit import quantiles_enumerated, quantiles_faithful, quantiles_twins
 from winnow.numbers.histogram.audit import histogram_enumerated, histogram_twins
+from winnow.numbers.moments.audit import moments_enumerated, moments_faithful, moments_twins
 from winnow.release.graphical.audit.claims import (
     marginal_rounds_enumerated,
     marginal_rounds_faithful,
@@ -56,6 +57,7 @@ from winnow.release.rounds.audit.rounds import rounds_enumerated, rounds_faithfu
 from winnow.release.rounds.audit.warm_start import start_enumerated, start_twins
 from winnow.release.tables.audit import tables_enumerated, tables_faithful, tables_twins
 from winnow.select.audit.cut_away import cut_enumerated, cut_faithful, cut_twins
+from winnow.select.audit.groups import groups_audited, groups_twins
 from winnow.select.audit.labels import labels_enumerated, labels_faithful, labels_twins
 
 
@@ -110,6 +112,8 @@ def _selections(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from labels_enumerated(quick=quick)
     yield from labels_faithful(seed=seed)
     yield from labels_twins()
+    yield from groups_audited(seed=seed)
+    yield from groups_twins()
 
 
 def _itemsets(quick: bool, seed: int) -> Iterator[AuditResult]:
@@ -141,10 +145,12 @@ def _tables(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from boosted_enumerated(quick=quick)
     yield from quantiles_enumerated(quick=quick)
     yield from histogram_enumerated()
+    yield from moments_enumerated(quick=quick)
     yield from tables_faithful(quick=quick, seed=seed)
     yield from linear_faithful(quick=quick, seed=seed)
     yield from cut_faithful(seed=seed)
     yield from quantiles_faithful(quick=quick, seed=seed)
+    yield from moments_faithful(quick=quick, seed=seed)
     yield from tables_twins(quick=quick, seed=seed)
     yield from cut_twins()
     yield from linear_twins(quick=quick, seed=seed)
@@ -153,6 +159,7 @@ def _tables(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from boosted_twins(quick=quick)
     yield from quantiles_twins(quick=quick, seed=seed)
     yield from histogram_twins()
+    yield from moments_twins(quick=quick, seed=seed)
 
 
 def _wide(quick: bool, seed: int) -> Iterator[AuditResult]:

@@ -35,6 +35,9 @@ START = "Start here"
 COMMANDS = (
     CommandRow("demo", "winnow.cli.demo:demo", START,
         "Show the main job in a few seconds, on made-up people."),
+    CommandRow("describe", "winnow.describe.cli:describe", RELEASE,
+        "Describe every column of a table: missing values, means, quantiles, common values.",
+        tables=True),
     CommandRow("select", "winnow.select.cli.command:select", RELEASE,
         "Select the item with the highest score, or the top K, privately.", tables=True),
     CommandRow("top-k", "winnow.select.cli.top_k:top_k", RELEASE,
@@ -47,6 +50,9 @@ COMMANDS = (
         "Learn to predict a column, privately.", tables=True),
     CommandRow("tabulate", "winnow.release.tables.cli:tabulate", RELEASE,
         "Release tables of counts, sums and means, with a standard error for every number.",
+        tables=True),
+    CommandRow("moments", "winnow.numbers.moments.cli:moments", RELEASE,
+        "Release counts, sums, means and deviations of columns of numbers.",
         tables=True),
     CommandRow("quantiles", "winnow.numbers.cli:quantiles", RELEASE,
         "Release quantiles of a column of numbers: its median, quartiles, or others.",
@@ -70,6 +76,7 @@ COMMANDS = (
         "Run the experiments of a paper again, and say what agrees and what differs."),
 )  # fmt: skip
 _PLANS = (
+    CommandRow("describe", "winnow.describe.cli:plan", BEFORE, examples="PLAN_EXAMPLES"),
     CommandRow("select", "winnow.select.cli.plan:select", BEFORE),
     CommandRow("top-k", "winnow.select.cli.plan_top_k:top_k", BEFORE),
     CommandRow("labels", "winnow.select.cli.labels:plan", BEFORE, examples="PLAN_EXAMPLES"),
@@ -77,6 +84,7 @@ _PLANS = (
     CommandRow("itemsets", "winnow.itemsets.cli.command:plan", BEFORE, examples="PLAN_EXAMPLES"),
     CommandRow("learn", "winnow.learn.cli:plan", BEFORE, examples="PLAN_EXAMPLES"),
     CommandRow("tabulate", "winnow.release.tables.cli:plan", BEFORE, examples="PLAN_EXAMPLES"),
+    CommandRow("moments", "winnow.numbers.moments.cli:plan", BEFORE, examples="PLAN_EXAMPLES"),
     CommandRow("quantiles", "winnow.numbers.cli:plan", BEFORE, examples="PLAN_EXAMPLES"),
     CommandRow("histogram", "winnow.numbers.histogram.cli:plan", BEFORE, examples="PLAN_EXAMPLES"),
     CommandRow("release", "winnow.release.cli.plan:release", BEFORE),

@@ -102,7 +102,9 @@ def top_of_a_log(folder: Path, budget: Budget, seed: int | None) -> None:
         f"person is counted for at most {MOST} birds."
     )
     salt = None if seed is None else f"seed {seed}"
-    counts = winnow.counts(log, item="bird", person="person", max_items=MOST, salt=salt)
+    counts = winnow.counts(
+        log, item="bird", person="person", max_items=MOST, reading=winnow.Reading(salt=salt)
+    )
     plan = TopK(k=K, epsilon=EPSILON, delta=DELTA, with_counts=True, budget=budget).plan(counts)
     top = plan.run(counts, budget=budget, seed=seed)
     margin = plan.expected.counts_margin

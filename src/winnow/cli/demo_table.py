@@ -14,6 +14,7 @@ from winnow.core.tape import Tape
 from winnow.core.workloads.tables import marginals
 from winnow.errors import ExtraMissing
 from winnow.privacy import Budget
+from winnow.read.options import Reading
 from winnow.read.table import read_table
 from winnow.release.cli.run import report_of
 from winnow.release.cli.view import RoundsBar, show_plan, show_result
@@ -55,7 +56,7 @@ def synthetic_table(folder: Path, budget: Budget, seed: int | None) -> None:
     table = read_table(
         folder / "people.csv",
         schema=folder / "schema.json",
-        salt=None if seed is None else f"seed {seed}",
+        reading=Reading(salt=None if seed is None else f"seed {seed}"),
     )
     asked = Release(
         marginals(2), epsilon=EPSILON, delta=DELTA, budget=budget, run=Run(progress=bar)

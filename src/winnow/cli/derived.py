@@ -78,7 +78,8 @@ def typed(record: type[T], given: dict[str, Any]) -> Typed[T]:
             }
             value = field.option.build(value, {n: v for n, v in own.items() if v is not None})
         elif field.simple == list[str]:
-            value = [] if value is None else [part.strip() for part in value.split(",")]
+            listed = None if value is None else [part.strip() for part in value.split(",")]
+            value = field.default if listed is None else listed
         said[field.name] = _value(field, value)
     return Typed(record, said)
 

@@ -19,7 +19,7 @@ SECRET = frozenset({"salt", "ledger", "ledger_key"})
 GIVEN = "(given)"
 
 
-class Lines(logging.Formatter):
+class LogLines(logging.Formatter):
     """Records as lines of JSON, with the seconds since the command began."""
 
     def __init__(self, began: float) -> None:
@@ -45,7 +45,7 @@ class Lines(logging.Formatter):
 def lines_of_json(began: float) -> Iterator[None]:
     """Log to the standard error while a command runs."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Lines(began))
+    handler.setFormatter(LogLines(began))
     before = LOG.level, LOG.propagate
     LOG.addHandler(handler)
     LOG.setLevel(logging.INFO)

@@ -60,9 +60,9 @@ def unbundled(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def called(**given: Any) -> None:
-        for name, bundle in bundles.items():
-            given[name] = _bundled(bundle, given)
         with reported():
+            for name, bundle in bundles.items():
+                given[name] = _bundled(bundle, given)
             for name, record in requests.items():
                 given[name] = typed(record, given)
         command(**given)
@@ -78,7 +78,10 @@ def _options(bundle: type[Any], kind: Any) -> list[Parameter]:
     hints = get_type_hints(bundle, include_extras=True)
     shown: list[Parameter] = []
     for f in fields(bundle):
-        if is_dataclass(hints[f.name]):
+        record = record_in(hints[f.name])
+        if record is not None:
+            shown += [each.replace(kind=kind) for each in parameters(record)]
+        elif is_dataclass(hints[f.name]):
             shown += _options(hints[f.name], kind)
         else:
             default = Parameter.empty if f.default is MISSING else f.default
@@ -89,14 +92,16 @@ def _options(bundle: type[Any], kind: Any) -> list[Parameter]:
 def _bundled(bundle: type[Any], given: dict[str, Any]) -> Any:
     """A bundle of what was given for its options, which are taken out; bundles may hold others."""
     hints = get_type_hints(bundle, include_extras=True)
-    return bundle(
-        **{
-            f.name: _bundled(hints[f.name], given)
-            if is_dataclass(hints[f.name])
-            else given.pop(f.name)
-            for f in fields(bundle)
-        }
-    )
+    held: dict[str, Any] = {}
+    for f in fields(bundle):
+        record = record_in(hints[f.name])
+        if record is not None:
+            held[f.name] = typed(record, given)
+        elif is_dataclass(hints[f.name]):
+            held[f.name] = _bundled(hints[f.name], given)
+        else:
+            held[f.name] = given.pop(f.name)
+    return bundle(**held)
 
 
 SOURCES = """

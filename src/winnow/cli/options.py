@@ -5,7 +5,6 @@ Options of a verb are fields of its request (``winnow.cli.derived``); here is wh
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -42,9 +41,6 @@ _SCORES = "What one person can do to a score"
 _OUTPUT = "Output"
 TABLE = "Table and people"
 """The panel of whose rows a table holds."""
-
-TEXT = "Text files"
-"""The panel of how text files are written."""
 
 ASKED = "What is asked"
 """The panel of what a plan is asked for."""
@@ -172,45 +168,6 @@ def check_unit_said(column: str | None, one_each: bool, option: str, what: str =
             f"either, somebody with ten {what}s would be protected ten times less than stated"
         )
 
-
-LineBreaksOption = Annotated[
-    bool,
-    typer.Option(
-        "--line-breaks",
-        help="Fields of CSV and TSV between double quotes may hold line breaks.",
-    ),
-]
-
-
-@dataclass(frozen=True)
-class TextOptions:
-    """How text files are written: the options of every command that reads a private table."""
-
-    line_breaks: LineBreaksOption = False
-    delimiter: Annotated[
-        str | None,
-        option("--delimiter", "CHAR", "What separates fields: ',', ';', '|' or tab.", TEXT),
-    ] = None
-    encoding: Annotated[
-        str, option("--encoding", "NAME", "utf-8, latin-1 (also Windows-1252) or utf-16.", TEXT)
-    ] = "utf-8"
-    names: Annotated[
-        str | None,
-        option("--names", "A,B,...", "The columns of a file whose first line is a row.", TEXT),
-    ] = None
-
-    def said(self) -> dict[str, Any]:
-        """These options in the words of ``winnow.read_table`` and ``winnow.counts``."""
-        names = None if self.names is None else [name.strip() for name in self.names.split(",")]
-        return {
-            "line_breaks": self.line_breaks,
-            "delimiter": self.delimiter,
-            "encoding": self.encoding,
-            "names": names,
-        }
-
-
-PLAIN_TEXT = TextOptions()
 
 JsonOption = Annotated[
     bool,

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from winnow.cli.derived import Typed
 from winnow.cli.options import (
-    PLAIN_TEXT,
     TABLE,
     ColumnsOption,
     OneRowOption,
     SchemaOption,
-    TextOptions,
     check_unit_said,
     option,
     relation_of_people,
@@ -23,6 +22,7 @@ from winnow.cli.options import (
 )
 from winnow.cli.recording import Record
 from winnow.core.relation import Relation
+from winnow.read.options import Reading, TextFormat
 
 if TYPE_CHECKING:
     from winnow.core.schema import Schema
@@ -43,6 +43,7 @@ class PrivateTable:
         ),
     ]
     schema: SchemaOption
+    text: Typed[TextFormat]
     columns: ColumnsOption = None
     person: Annotated[
         str | None,
@@ -63,7 +64,6 @@ class PrivateTable:
             TABLE,
         ),
     ] = None
-    text: TextOptions = PLAIN_TEXT
 
     def files(self) -> list[Path]:
         """The files that hold the table."""
@@ -97,7 +97,7 @@ class PrivateTable:
 
     def read(
         self, schema: Schema, relation: Relation, *, seed: int | None, salt: str | None = None,
-        **how: Any,
+        memory: str = Reading.memory,
     ) -> SealedTable:  # fmt: skip
         """The table, sealed. Which rows of a person are kept follows from ``salt``, or the seed."""
         from winnow.read.table import read_table
@@ -106,5 +106,6 @@ class PrivateTable:
             salt = f"seed {seed}"  # repeatable, too
         return read_table(
             self.table, schema=schema, person=self.person, max_rows=self.max_rows,
-            relation=relation, rows=self.rows, salt=salt, **self.text.said(), **how,
+            relation=relation, rows=self.rows, text=self.text(),
+            reading=Reading(salt=salt, memory=memory),
         )  # fmt: skip

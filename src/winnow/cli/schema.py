@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from winnow.cli.options import PLAIN_TEXT, HeaderOption, JsonOption, TextOptions, option
+from winnow.cli.derived import Typed
+from winnow.cli.options import HeaderOption, JsonOption, option
 from winnow.cli.reporting import report, reported
 from winnow.errors import DataError, ParameterError
+from winnow.read.options import TextFormat
 
 if TYPE_CHECKING:
     from winnow.read.engine import Engine
@@ -46,6 +48,7 @@ FileArgument = Annotated[
 @reported()
 def draft(
     file: FileArgument,
+    text: Typed[TextFormat],
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="Write the schema here: .json.")
     ] = None,
@@ -64,7 +67,6 @@ def draft(
         ),
     ] = False,
     header: HeaderOption = False,
-    text: TextOptions = PLAIN_TEXT,
 ) -> None:
     """Write a schema to be filled in, from the names in the first line of a file.
 
@@ -81,7 +83,7 @@ def draft(
         refuse_overwriting(named_by(file), "--out", out)
         if out.exists():
             raise ParameterError(f"--out {out} exists already; choose another name, or remove it")
-    files, names = _source(file, text)
+    files, names = _source(file, text())
     plain = isinstance(files, DuckFiles) and files.ending != ".parquet"
     said = header or text.names is not None or not plain
     if not said and drafting.looks_like_data(names):
@@ -141,7 +143,7 @@ def check(
     schema: Annotated[
         Path, option("--schema", "FILE", "The schema to check, a JSON file.", "Options")
     ],
-    text: TextOptions = PLAIN_TEXT,
+    text: Typed[TextFormat],
     json: JsonOption = False,
 ) -> None:
     """Say everything that is wrong with a schema, and how many rows fall outside of it.
@@ -155,7 +157,7 @@ def check(
     from winnow.read.looking import ColumnCheck, check_columns_of
 
     columns, problems = parsed_columns(read_declaration(schema))
-    files, names = _source(file, text)
+    files, names = _source(file, text())
     absent = [column for column in columns if column.name not in names]
     present = [column for column in columns if column.name in names]
     checks = check_columns_of(files, present)
@@ -205,20 +207,18 @@ def _show(checks: list[ColumnCheck], problems: list[str]) -> None:
     )
 
 
-def _source(file: str, text: TextOptions) -> tuple[Engine, list[str]]:
+def _source(file: str, text: TextFormat) -> tuple[Engine, list[str]]:
     """What reads a table, and the names of its columns."""
     from winnow.read.databases import column_names, names_database, opened
     from winnow.read.engine import TABLE, Source, refusing
     from winnow.read.engines.files import DuckFiles
     from winnow.read.engines.registry import engine_for
     from winnow.read.looking import MEMORY
-    from winnow.read.text_format import TextFormat
 
-    form = TextFormat.parse(**text.said())
     if names_database(file):
         source = opened(file).source
         with refusing("the source cannot be read", TABLE):
-            return engine_for(source, MEMORY, (), form), column_names(source)
-    found = DuckFiles.of(Source(file, MEMORY, (), form))
+            return engine_for(source, MEMORY, (), text), column_names(source)
+    found = DuckFiles.of(Source(file, MEMORY, (), text))
     assert found is not None  # a path is always for this engine
     return found, found.names()

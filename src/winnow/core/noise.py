@@ -10,9 +10,11 @@ the exact rational g.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import isqrt
+from operator import add
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +22,7 @@ from numpy.typing import NDArray
 from winnow.core.arithmetic import Arithmetic, log_of_one
 from winnow.core.bounded import first_clocks, noise, noise_interval, noise_of_one
 from winnow.core.laws import Law
-from winnow.core.tape import CHUNK, BitStream, Tape
+from winnow.core.tape import CHUNK, BitStream, Tape, Words
 
 
 def bernoulli(stream: BitStream, p: Fraction) -> bool:
@@ -100,25 +102,43 @@ def discrete_laplace_array(
     for first in range(0, size, CHUNK):
         part = slice(first, min(first + CHUNK, size))
         count = part.stop - part.start
-        steps = _floor_of_clocks(tape, 2 * (start + part.start), 2 * count, scale)
+        steps = floors_of_clocks(tape, 2 * (start + part.start), 2 * count, scale)
         result[part] = steps[::2] - steps[1::2]
     return result
 
 
-def _floor_of_clocks(tape: Tape, first: int, size: int, scale: Fraction) -> NDArray[np.int64]:
+def discrete_laplace_at(
+    tape: Tape, places: NDArray[np.int64], words: Words, scale: Fraction
+) -> NDArray[np.int64]:
+    """``discrete_laplace_array(tape, size, scale)[places]``; ``words`` are all its first bits."""
+    items = (2 * places[:, None] + np.arange(2)).reshape(-1)
+    steps = _floors_at(tape, words[items], items.__getitem__, scale)
+    return steps[::2] - steps[1::2]
+
+
+def floors_of_clocks(tape: Tape, first: int, size: int, scale: Fraction) -> NDArray[np.int64]:
     """floor(E_i * scale) for the items first .. first + size - 1, E_i = -ln V_i.
 
     The first 32 bits decide nearly all of them, 96 bits most of the rest.
     """
-    words = tape.words(first, size)
+    return _floors_at(tape, tape.words(first, size), partial(add, first), scale)
+
+
+def _floors_at(
+    tape: Tape,
+    words: Words,
+    items: Callable[[NDArray[np.int64]], NDArray[np.int64]],
+    scale: Fraction,
+) -> NDArray[np.int64]:
+    """The floors for words that are those of ``items`` of their places."""
     clock, error = first_clocks(words)
     steps, unsure = _floors(clock, error, scale)
     if len(unsure):
-        ids = first + unsure
+        ids = items(unsure)
         clock, error = noise(Law.EXPONENTIAL, words[unsure], tape.extension(ids, 0)[:, 0], None)
         steps[unsure], still = _floors(clock, error, scale)
         for place in unsure[still]:
-            steps[place] = _exact_floor(tape, first + int(place), scale)
+            steps[place] = _exact_floor(tape, int(items(place)), scale)
     return steps
 
 

@@ -85,6 +85,10 @@ class Methods:
     """For data that only Python has, such as classes of a universe: not on lines or in JSON."""
     without: tuple[str, ...] = ()
     """Options that these methods have elsewhere and this verb refuses: a command has none."""
+    called: str = "method"
+    """What the option is called."""
+    implied: bool = False
+    """Whether an option that only one of them takes chooses it, where nothing else does."""
 
     @cached_property
     def by_word(self) -> dict[str, type[Method]]:
@@ -111,15 +115,19 @@ class Methods:
         """The method of a word with what was said of it; what it does not take is refused."""
         if word not in self.words and word not in self.by_word:
             raise ParameterError(
-                f"method={shown(word)} is unknown; choose one of: {', '.join(self.words)}"
+                f"{self.called}={shown(word)} is unknown; choose one of: {', '.join(self.words)}"
             )
+        if word == AUTO and self.implied and said:
+            word = self.takers(next(iter(said)))[0]
         made = self.by_word.get(word)
         taken = set() if made is None else {field.name for field in options(made)}
         for name, value in said.items():
             if name not in taken:
                 takers = " and ".join(self.takers(name))
                 first = self.takers(name)[0] if self.takers(name) else ""
-                mend = f"choose it with method={first}" if made is None else f"{word} has none"
+                mend = (
+                    f"choose it with {self.called}={first}" if made is None else f"{word} has none"
+                )
                 raise ParameterError(f"{name}={shown(value)} is for {takers}; {mend}")
         if made is None:
             return AUTO
@@ -278,7 +286,7 @@ def takes(
 
 @overload
 def takes(
-    record: Callable[P, T], of: type[object]
+    record: Callable[P, T], of: type[object], *, hidden: tuple[str, ...] = ()
 ) -> Callable[[Callable[[S, A, T], R]], Callable[Concatenate[S, A, P], R]]: ...
 
 
@@ -288,18 +296,20 @@ def takes(
 ) -> Callable[[Callable[[S, A, B, T], R]], Callable[Concatenate[S, A, B, P], R]]: ...
 
 
-def takes(record: Any, of: Any = None, beside: Any = None) -> Any:
+def takes(record: Any, of: Any = None, beside: Any = None, *, hidden: tuple[str, ...] = ()) -> Any:
     """Let a function whose last parameter is a record be called with the record's fields.
 
     So one dataclass is the signature of a verb, of its plan, of a session's method and of the
     client's. ``of`` says that the function is a method of a class and has ``self`` first,
-    ``beside`` that it takes data in two parts.
+    ``beside`` that it takes data in two parts. ``hidden`` fields are not in the signature: the
+    function refuses them in its own words.
     """
 
     def decorated(function: Any) -> Any:
         own = list(signature(function).parameters.values())[:-1]
         parameters, first = _parameters(record), len(own)
-        whole = signature(function).replace(parameters=[*own, *parameters])
+        seen = [*own, *(each for each in parameters if each.name not in hidden)]
+        whole = signature(function).replace(parameters=seen)
         made = kept()(record)  # a loop has its plain options checked once
         names = frozenset(each.name for each in parameters)
         needed = frozenset(each.name for each in parameters if each.default is Parameter.empty)
@@ -322,7 +332,7 @@ def takes(record: Any, of: Any = None, beside: Any = None) -> Any:
 
         called.__guarded__ = True  # type: ignore[attr-defined]
         called.__signature__ = whole  # type: ignore[attr-defined]
-        called.__annotations__ = {p.name: p.annotation for p in (*own, *parameters)}
+        called.__annotations__ = {p.name: p.annotation for p in seen}
         return called
 
     return decorated

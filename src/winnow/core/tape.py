@@ -33,6 +33,7 @@ CHUNK = 1 << 16
 """How many words are generated at a time; any value gives the same answers."""
 
 _MAX_ITEM = 1 << 62
+_WORDS, _LOW = np.uint64(1 << 32), np.uint64((1 << 32) - 1)
 _ZEROS = memoryview(bytes(4 * CHUNK + 16))
 
 
@@ -187,6 +188,23 @@ class BitStream:
             value = self.bits(width)
             if value < bound:
                 return value
+
+    def below_each(self, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Independent uniform integers, each in 0 .. its bound - 1; bounds are below 2^32.
+
+        Of word x bound the high half is uniform if words are drawn anew whose low half is below
+        2^32 mod bound: then each value has as many words. [Lemire 2019]
+        """
+        self._tape.check_owner()
+        found = np.empty(len(bounds), np.int64)
+        left, wanted = np.arange(len(bounds)), bounds.astype(np.uint64)
+        while len(left):
+            words = np.frombuffer(self._source.update(bytes(4 * len(left))), "<u4")
+            product = words.astype(np.uint64) * wanted
+            again = (product & _LOW) < (_WORDS - wanted) % wanted
+            found[left] = product >> np.uint64(32)
+            left, wanted = left[again], wanted[again]
+        return found
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("a bit stream holds secret keys and cannot be pickled or copied")

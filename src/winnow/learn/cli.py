@@ -103,7 +103,7 @@ def learn(
     request = asked(class_weights=weights, budget=budget, seed=seed)
     warn_of_other_labels(budget, read)
     if test is not None:  # what cannot be read is refused before anything is spent
-        public = read_table(test, schema=declared, **private.text.said())
+        public = read_table(test, schema=declared, text=private.text())
     with private.busy():
         rows = labelled(private.read(declared, relation, seed=seed), target)
         released = request.plan(rows).run(rows, budget=budget, seed=seed)

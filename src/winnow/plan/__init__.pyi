@@ -1,6 +1,9 @@
 from winnow.ask.compared import AskRow as AskRow
 from winnow.ask.plan import AskPlan as AskPlan
 from winnow.ask.plan import ask as ask
+from winnow.describe.plan import DescribePlan as DescribePlan
+from winnow.describe.plan import DescribeRow as DescribeRow
+from winnow.describe.plan import describe as describe
 from winnow.inner_product.plan import SearchPlan as SearchPlan
 from winnow.inner_product.plan import boost as boost
 from winnow.inner_product.plan import mips as mips
@@ -22,6 +25,8 @@ from winnow.lp.plan import lp_optimum as lp_optimum
 from winnow.numbers.expected import QuantileRow as QuantileRow
 from winnow.numbers.histogram.plan import HistogramPlan as HistogramPlan
 from winnow.numbers.histogram.plan import histogram as histogram
+from winnow.numbers.moments.plan import MomentsPlan as MomentsPlan
+from winnow.numbers.moments.plan import moments as moments
 from winnow.numbers.plan import QuantilesPlan as QuantilesPlan
 from winnow.numbers.plan import quantiles as quantiles
 from winnow.read.about import AboutTable as AboutTable

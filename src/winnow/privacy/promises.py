@@ -214,6 +214,13 @@ TABLE: tuple[Row, ...] = (
         "Canonne-Kamath-Steinke 2020",
     ),
     Row(
+        "discrete-box",
+        "additive",
+        Charge.PURE,
+        "integers, in groups that get one vector of noise each; sensitivity of the largest move",
+        "K-norm mechanism: Hardt-Talwar 2010, Awan-Slavkovic 2021; proved beside the mechanism",
+    ),
+    Row(
         "discrete-laplace",
         "capped-rounds",
         Charge.CAPPED,
@@ -338,7 +345,7 @@ def _number(
 ) -> Real:
     """The epsilon or the noise multiplier; a parameter that would be ignored is refused."""
     count(kappa=kappa)
-    if row.reduction in ("additive", "stability-threshold"):
+    if row.charge in (Charge.GAUSSIAN, Charge.DISCRETE_LAPLACE, Charge.TRUNCATED_LAPLACE):
         needed, number, useless, other = "noise_multiplier", noise_multiplier, "epsilon", epsilon
     else:
         needed, number, useless, other = "epsilon", epsilon, "noise_multiplier", noise_multiplier

@@ -19,8 +19,8 @@ from winnow.errors import DataError
 from winnow.foreign import plain_type
 from winnow.read.engines.columns import check_columns, missing_column
 from winnow.read.kept import KeptBaskets
+from winnow.read.options import TextFormat
 from winnow.read.records import unpacked_name
-from winnow.read.text_format import TextFormat
 
 
 def ending_of(path: Path) -> str:

@@ -15,7 +15,6 @@ import numpy as np
 
 from winnow.core.baskets import Baskets, keep_at_most
 from winnow.core.checks import count as check_count
-from winnow.core.checks import one_of
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.unit import BASKET, Unit, at_most, counted
@@ -32,11 +31,21 @@ from winnow.read.basket_tables import (
 )
 from winnow.read.databases import names_database
 from winnow.read.engine import refusing
-from winnow.read.kept import KEEP, MOST_PAIRS, KeptBaskets
+from winnow.read.kept import MOST_PAIRS, KeptBaskets
+from winnow.read.options import (
+    BasketLayout,
+    Indicators,
+    Lines,
+    Pairs,
+    Reading,
+    TextFormat,
+    layout_of,
+    reading_of,
+    text_format_of,
+)
 from winnow.read.records import csv_records, lines_of, lines_of_file, text_of
 from winnow.read.salts import salt_of_run
 from winnow.read.scores import repeated
-from winnow.read.text_format import TextFormat
 
 
 @dataclass(frozen=True)
@@ -72,7 +81,7 @@ class SealedBaskets:
         """The privacy unit, in the words of a guarantee."""
         unit = BASKET
         if self.person is not None:
-            unit = at_most(self.person, self.max_baskets, "basket")
+            unit = at_most(self.person, (self.max_baskets, "basket"))
         if self.max_items is None:
             return unit
         items = f"at most {counted(self.max_items, 'item')} of each basket"
@@ -92,7 +101,6 @@ class SealedBaskets:
         return f"<sealed baskets of {what}, unit: {self.unit.name}>"
 
 
-LAYOUTS = ("auto", "lines", "pairs", "indicators")
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".dat": " ", ".txt": " ", ".basket": ","}
 """What separates the items of a line, by the ending of the file's name; ' ': any white space."""
 
@@ -106,27 +114,17 @@ def read_baskets(
     max_baskets: int | None = None,
     items: Sequence[Any] | str | Path | None = None,
     max_items: int | None = None,
-    layout: str = "auto",
-    basket: str | None = None,
-    item: str | None = None,
-    separator: str | None = None,
-    line_breaks: bool = False,
-    delimiter: str | None = None,
-    encoding: str = "utf-8",
-    names: Sequence[str] | None = None,
+    layout: BasketLayout | str = "auto",
     relation: str | Relation = Relation.ADD_REMOVE,
-    salt: str | None = None,
-    memory: str = "2GB",
-    keep: str = "auto",
+    text: TextFormat | None = None,
+    reading: Reading | None = None,
 ) -> SealedBaskets:
     """Read baskets of items; the result is sealed.
 
-    ``source`` is one of three layouts. "lines": a text file with one basket on each line (or a
-    list of lists), items separated by ``separator``, which otherwise follows from the ending of
-    the name: a comma for .csv and .basket, a tab for .tsv, white space for .dat and .txt; it is
-    never guessed from the content. "pairs": a table with the columns ``basket`` and ``item``.
-    "indicators": a table with one column for each item. "auto" takes pairs where ``basket`` and
-    ``item`` are named, lines for lists and text files, and indicators otherwise. Text may be
+    ``source`` has one of three layouts. ``wn.Lines(separator=)``: a text file with one basket on
+    each line, or a list of lists. ``wn.Pairs(basket=, item=)``: a table with these two columns.
+    ``wn.Indicators()``: a table with one column for each item. "auto" takes lines for lists and
+    text files, and indicators otherwise. Text may be
     packed with gzip, bzip2 or zstd. A table is whatever ``winnow.counts`` reads: a CSV, TSV or
     Parquet file (a path, a pattern, or a list of them), a pandas, Polars or Arrow table, a Spark
     data frame, a DuckDB relation, or a pair (connection, table or query) of a DuckDB or psycopg
@@ -134,10 +132,9 @@ def read_baskets(
 
     A line ends at LF, or CR LF, and nowhere else. In comma-separated lines, and in tables that are
     text files, a double quote encloses a whole field and closes on its line; other quotes are
-    refused, because one would swallow other people's lines. ``line_breaks=True`` says that fields
-    between quotes may hold line breaks; a basket or row then may take several lines. ``encoding``
-    is "utf-8", "latin-1" or "utf-16"; ``delimiter`` and ``names`` are for tables, as in
-    ``winnow.counts``.
+    refused, because one would swallow other people's lines. ``text=wn.TextFormat(...)`` says
+    whether such fields may hold line breaks, and the encoding; of tables also what separates
+    fields, and the names of columns.
 
     Say whose presence is protected: ``unit="basket"`` (every basket is a person's only one), or
     ``person=`` names the column of people, of whom at most ``max_baskets`` baskets each
@@ -146,78 +143,67 @@ def read_baskets(
     ``items`` is the public list of items, or a text file with one per line; others are left out.
     Without it the items come from the data and are private too, except that the columns of an
     indicator table are public. ``max_items`` cuts longer baskets down to that many items. What
-    is kept of a person or a basket is chosen by a keyed hash of what it has itself (``salt``:
-    fresh and secret by default).
+    is kept of a person or a basket is chosen by a keyed hash of what it has itself.
 
     People, baskets and items are compared as text, so columns of real numbers and of times are
-    refused; an item counts once per basket; rows without one are left out. ``memory`` limits
-    what a table may take while it is read; nothing is spilled to disk.
+    refused; an item counts once per basket; rows without one are left out.
 
-    ``keep="engine"`` leaves pairs where they are: a release then asks there how many itemsets have
-    each support, and for the names of those that it draws. ``keep="memory"`` brings them, and
-    "auto" does so from files and data frames, and up to five million pairs from an engine; with
-    ``max_items`` it leaves those of an engine there, however many they are. The guarantee is the
-    same. Which items of a basket ``max_items`` leaves is chosen by its own hash there, so that a
-    ``salt`` chooses others than in memory.
+    ``reading=wn.Reading(...)`` says how much memory reading a table may take, and what is kept
+    where. ``keep="engine"`` leaves pairs where they are: a release then asks there how many
+    itemsets have each support, and for the names of those that it draws. ``keep="memory"`` brings
+    them, and "auto" does so from files and data frames, and up to five million pairs from an
+    engine; with ``max_items`` it leaves those of an engine there, however many they are. The
+    guarantee is the same. Which items of a basket ``max_items`` leaves is chosen by its own hash
+    there, so that a ``salt`` chooses others than in memory.
     """
-    one_of(LAYOUTS, layout=layout)
-    one_of(KEEP, keep=keep)
-    text = TextFormat.parse(
-        line_breaks=line_breaks, delimiter=delimiter, encoding=encoding, names=names
-    )
+    text = text_format_of(text)
+    how = reading_of(reading, "memory", "keep", "salt")
     bounds = _unit(unit, person, max_baskets)
     if max_items is not None:
         check_count(max_items=max_items)
     utility = Utility.declare(bounds, monotone=True, relation=relation)
     public = None if items is None else public_items(items)
     texts = None if public is None else [str(label) for label in public]
-    layout = _layout(source, layout, basket, item)
-    salt = salt_of_run(salt)
+    lying = layout_of(layout) or _usual_layout(source)
+    salt = salt_of_run(how.salt)
     key = os.urandom(32) if salt is None else hashlib.blake2b(str(salt).encode()).digest()[:32]
     labels: list[str]
     data: Baskets | KeptBaskets
-    here = keep != "engine"
-    if keep == "engine" and layout != "pairs":
+    here = how.keep != "engine"
+    if not here and not isinstance(lying, Pairs):
         raise ParameterError(
-            f"keep='engine' is for pairs, with basket= and item=; these are {layout}, which are "
-            "brought here"
+            "keep='engine' is for pairs, with layout=wn.Pairs(basket=, item=); these are "
+            f"{lying.word()}, which are brought here"
         )
-    if layout == "lines":
+    if isinstance(lying, Lines):
         if person is not None:
             raise ParameterError("lines say nothing about people; give a table, or unit='basket'")
-        if delimiter is not None or names is not None:
+        if text.delimiter is not None or text.names is not None:
             raise ParameterError(
                 "delimiter= and names= are for tables; what stands between the items of a line is "
-                "separator="
+                "layout=wn.Lines(separator=)"
             )
-        data, labels = _from_lines(_rows(source, separator, text), texts)
+        data, labels = _from_lines(_rows(source, lying.separator, text), texts)
     else:
-        if separator is not None:
-            raise ParameterError("separator= is for lines; give delimiter= for a table")
-        how: dict[str, Any] = {
+        asked: dict[str, Any] = {
             "person": person,
             "items": texts,
             "max_baskets": None if person is None else bounds,
             "salt": key.hex(),
-            "memory": memory,
+            "memory": how.memory,
             "text": text,
         }
-        if layout == "pairs":
-            if basket is None or item is None:
-                raise ParameterError("name both columns of the pairs, with basket= and item=")
-            if basket == item:
-                raise ParameterError(f"the column {item!r} cannot be both basket and item")
-            how |= {"basket": basket, "item": item}
-        with refusing("the baskets cannot be read", memory=memory):
-            if layout == "pairs":
-                here = keep == "memory" or (here and are_here(source, how))
-                data, labels = _pairs(source, how, max_items, keep)
+        with refusing("the baskets cannot be read", memory=how.memory):
+            if isinstance(lying, Pairs):
+                asked |= {"basket": lying.basket, "item": lying.item}
+                here = how.keep == "memory" or (here and are_here(source, asked))
+                data, labels = _pairs(source, asked, max_items, how.keep)
             else:
-                data, labels = indicators_of(source, **how)
+                data, labels = indicators_of(source, **asked)
     if max_items is not None and isinstance(data, Baskets):
         data = keep_at_most(data, labels, int(max_items), key)
     known: Sequence[Any] | Sealed[list[str]] = Sealed(labels, "items")
-    if public is not None or layout == "indicators":
+    if public is not None or isinstance(lying, Indicators):
         known = labels if public is None else public
     return SealedBaskets(
         Sealed(data, "baskets"),
@@ -226,7 +212,7 @@ def read_baskets(
         person,
         None if max_items is None else int(max_items),
         bounds,
-        keep == "engine",
+        how.keep == "engine",
         here,
     )
 
@@ -286,21 +272,16 @@ def _unit(unit: str | None, person: str | None, most: int | None) -> int:
     if most is None:
         raise ParameterError("person= needs max_baskets=, the most baskets kept of one person")
     check_count(max_baskets=most)
-    at_most(person, int(most), "basket")  # refuses a name that means another unit
+    at_most(person, (int(most), "basket"))  # refuses a name that means another unit
     return int(most)
 
 
-def _layout(source: Any, layout: str, basket: str | None, item: str | None) -> str:
-    named = basket is not None or item is not None
-    if layout == "auto":
-        if named:
-            return "pairs"
-        if isinstance(source, str | Path) and not names_database(source):
-            return "indicators" if ending_of(Path(source)) == ".parquet" else "lines"
-        return "lines" if isinstance(source, list | tuple) and not _asked(source) else "indicators"
-    if named and layout != "pairs":
-        raise ParameterError(f"basket= and item= name columns of pairs; layout is {shown(layout)}")
-    return layout
+def _usual_layout(source: Any) -> BasketLayout:
+    """How baskets lie where nothing is said: a file by its name, tables with indicators."""
+    if isinstance(source, str | Path) and not names_database(source):
+        return Indicators() if ending_of(Path(source)) == ".parquet" else Lines()
+    lists = isinstance(source, list | tuple) and not _asked(source)
+    return Lines() if lists else Indicators()
 
 
 def _asked(source: Any) -> bool:
@@ -347,10 +328,9 @@ def _rows(source: Any, separator: str | None, text: TextFormat) -> Iterable[Iter
         separator = SEPARATORS.get(ending_of(path))
         if separator is None:
             raise ParameterError(
-                f"the ending of {path.name!r} does not say what separates items; give separator="
+                f"the ending of {path.name!r} does not say what separates items; give "
+                "layout=wn.Lines(separator=)"
             )
-    elif not isinstance(separator, str) or not separator or set(separator) & set("\r\n"):
-        raise ParameterError("separator= is a text of one character or more, and no line end")
     if text.line_breaks and separator != ",":
         raise ParameterError("line_breaks=True is for comma-separated lines, which may have quotes")
     try:

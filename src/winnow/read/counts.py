@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from uuid import UUID
 
 import numpy as np
 
-from winnow.core.checks import Real, one_of
+from winnow.core.checks import Real
 from winnow.core.checks import count as check_count
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
@@ -21,8 +21,10 @@ from winnow.core.unit import PERSON, ROW, Unit, at_most
 from winnow.core.utility import Utility, declared
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded, instead, shown
-from winnow.read.kept import KEEP, MOST_COLLECTED, KeptCounts
+from winnow.read.groups import Groups, group_column, public_pairs
+from winnow.read.kept import MOST_COLLECTED, KeptCounts
 from winnow.read.large_counts import PackedLabels
+from winnow.read.options import Reading, TextFormat, reading_of, text_format_of
 from winnow.read.people import BoundedPeople
 from winnow.read.records import lines_of_file
 from winnow.read.salts import salt_of_run
@@ -35,7 +37,6 @@ from winnow.read.scores import (
     refuse_sealed,
     repeated,
 )
-from winnow.read.text_format import TextFormat
 from winnow.read.weights import WeighedItems, WeightsOfSource
 
 
@@ -58,6 +59,9 @@ class SealedCounts:
     """Whose items were bounded, for an estimate of what that left out; None: nobody's."""
     weighed: WeighedItems | None = None
     """The people behind private items, whose weight can be spread over them; None: not known."""
+    groups: Groups | None = None
+    """Where items are those of groups: an item is then a pair of a group and an item. Private ones
+    are told by one text each (``winnow.read.groups``)."""
 
     @property
     def relation(self) -> Relation:
@@ -150,15 +154,9 @@ def counts(
     max_items: int | None = None,
     items: Sequence[Any] | str | Path | None = None,
     relation: str | Relation = Relation.ADD_REMOVE,
-    line_breaks: bool = False,
-    delimiter: str | None = None,
-    encoding: str = "utf-8",
-    names: Sequence[str] | None = None,
-    memory: str = "2GB",
-    parts: int | None = None,
-    salt: str | None = None,
-    keep: str = "auto",
-    progress: Callable[[int, int], None] | None = None,
+    by: Groups | str | None = None,
+    text: TextFormat | None = None,
+    reading: Reading | None = None,
 ) -> SealedCounts:
     """Count, for every item, how many people have it; the result is sealed.
 
@@ -169,10 +167,9 @@ def counts(
     says so too): the guarantee then speaks of one row, which is one person only where nobody has
     two.
 
-    ``max_items`` keeps at most that many items of one person, chosen by a keyed hash
-    of the person's own items, the same in every engine for the same ``salt`` (fresh and secret
-    by default). ``items`` is the public list of items, or a text file with one per line: items
-    outside it are left out, and those that nobody has count 0. Without it the items come from
+    ``max_items`` keeps at most that many items of one person, chosen by a keyed hash of the
+    person's own items. ``items`` is the public list of items, or a text file with one per line:
+    items outside it are left out, and those that nobody has count 0. Without it the items come from
     the data and are private.
 
     People and items are compared as texts, byte by byte, whatever the collation of a column.
@@ -184,18 +181,16 @@ def counts(
 
     One line of a CSV or TSV file is one row: a file is refused where a double quote stands inside
     a field that does not begin with one, or does not close on its line, because such a quote
-    swallows other people's rows. ``line_breaks=True`` says that fields between quotes may hold
-    line breaks; a row is then a record that may take several lines.
+    swallows other people's rows. ``text=wn.TextFormat(...)`` says what else there is to say of text
+    files: line breaks within quotes, what separates fields, the encoding, the names of columns.
 
-    ``delimiter`` separates fields where the name of the file does not say it, ``encoding`` is
-    "utf-8" or "latin-1", and ``names`` names the columns of a file whose first line is a row.
+    ``by="country"`` counts the items of each group, so that ``winnow.top_k`` gives a list for each;
+    ``wn.Groups("country", names=[...], most=1)`` says which groups there are, where that is public,
+    and bounds the groups of one person. ``max_items`` then bounds the items of a person in all of
+    their groups together.
 
-    ``memory`` limits DuckDB for files and data frames, and nothing is spilled to disk: people
-    are counted in ``parts`` (rounded up to a power of two), as many as that needs; ``progress``
-    is called with (parts done, parts in all). A connection or relation of yours keeps its own
-    settings.
-
-    ``keep="engine"`` leaves the counts where they are: a release then asks how many items have
+    ``reading=wn.Reading(...)`` says how much memory counting may take, and where the counts stay.
+    ``keep="engine"`` leaves them where they are: a release then asks how many items have
     each count, and for the names of the items that it draws. ``keep="memory"`` collects them, and
     "auto" does so up to a million items, and for a public list. The guarantee is the same, and so
     are the laws of what is released. (Only large margin, for public lists, prefers the first of
@@ -205,58 +200,67 @@ def counts(
     from winnow.read.engines.query import CountQuery
     from winnow.read.engines.registry import engine_for
 
-    text = TextFormat.parse(
-        line_breaks=line_breaks, delimiter=delimiter, encoding=encoding, names=names
-    )
+    text = text_format_of(text)
+    how = reading_of(reading, "memory", "keep", "parts", "salt", "progress")
     for name, value in (("item", item), ("person", person)):
         if value is not None and not isinstance(value, str):
             raise ParameterError(f"{name}={shown(value)} is not the name of a column; give a text")
     if max_items is not None:
         check_count(max_items=max_items)
         max_items = int(max_items)
-    if parts is not None:
-        check_count(parts=parts)
     if person is None and max_items not in (None, 1):
         raise ParameterError(
             f"max_items={max_items} needs person=: without it every row is a "
             "person of its own, with one item"
         )
     check_unit(unit, person)
-    one_of(KEEP, keep=keep)
-    who = ROW if person is None else at_most(person, max_items, item)
+    groups = Groups.of(by)
+    few = () if groups is None else ((groups.most, groups.by),)
+    who = ROW if person is None else at_most(person, (max_items, item), *few)
     utility = Utility.declare(1, monotone=True, relation=relation)
     public, listed = (None, None) if items is None else public_list(items)
-    used = [item] if person is None else [item, person]
-    engine = engine_for(source, memory, used, text)
-    salt = salt_of_run(salt)
+    group = None
+    if groups is not None:
+        names = None if groups.names is None else public_list(groups.names)[1]
+        group = group_column(groups, names, person)
+        if public is not None:
+            public, listed = public_pairs(public, listed or (), groups, names)
+    by_column = None if groups is None else groups.by
+    used = [name for name in (item, person, by_column) if name is not None]
+    engine = engine_for(source, how.memory, used, text)
+    salt = salt_of_run(how.salt)
     key = os.urandom(16).hex() if salt is None else hashlib.blake2b(str(salt).encode()).hexdigest()
-    query = CountQuery(item, person, max_items, key, listed)
+    query = CountQuery(item, person, max_items, key, listed, group=group)
     bound = 1 if person is None else max_items
     people = None
     if person is not None and max_items is not None:
-        people = BoundedPeople.of_items(engine, item, person, max_items, listed)
+        people = BoundedPeople.of_items(engine, query)
     weighed = None
     if person is not None and listed is None:
-        weights = WeightsOfSource(engine, item, person, key, keep, parts)
+        weights = WeightsOfSource(engine, query, how.keep, how.parts)
         weighed = WeighedItems(Sealed(weights, "weights"))
     totals = None
-    if keep != "engine":
+    if how.keep != "engine":
         # the labels of a public list are in memory anyway
-        most = int(MOST_COLLECTED.at) if keep == "auto" and public is None else None
-        totals = engine.count(query, parts, progress, most)
+        most = int(MOST_COLLECTED.at) if how.keep == "auto" and public is None else None
+        totals = engine.count(query, how.parts, how.progress, most)
     if totals is None:
-        kept: Sealed[Scores | KeptCounts] = Sealed(engine.keep(query, parts, progress), "counts")
+        kept: Sealed[Scores | KeptCounts] = Sealed(
+            engine.keep(query, how.parts, how.progress), "counts"
+        )
         nowhere: Sealed[Sequence[Any]] = Sealed([], "items")  # the engine has them
         labels = nowhere if public is None else public
-        return SealedCounts(kept, labels, utility, bound, who, people, weighed)
+        return SealedCounts(kept, labels, utility, bound, who, people, weighed, groups)
     if public is not None and listed is not None:
         values = np.array([totals.get(text, 0) for text in listed], np.int64)
         what = f"counts of {len(public)} items"
-        return SealedCounts(Sealed(values, what), public, utility, bound, who, people)
+        sealed = Sealed(values, what)
+        return SealedCounts(sealed, public, utility, bound, who, people, groups=groups)
     found: Sequence[Any] = sorted(totals)
     values = np.array([totals[label] for label in found], np.int64)
     private: Sealed[Sequence[Any]] = Sealed(found, "items")
-    return SealedCounts(Sealed(values, "counts"), private, utility, bound, who, people, weighed)
+    sealed = Sealed(values, "counts")
+    return SealedCounts(sealed, private, utility, bound, who, people, weighed, groups)
 
 
 @guarded

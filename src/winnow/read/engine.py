@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from winnow.errors import DataError, ForeignError
 from winnow.foreign import instead, reason, shown
-from winnow.read.text_format import PLAIN, TextFormat
+from winnow.read.options import PLAIN, TextFormat
 
 if TYPE_CHECKING:  # they need sqlglot
     from winnow.core.noisy_top.keyed import Worker

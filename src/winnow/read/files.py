@@ -32,9 +32,10 @@ from winnow.read.file_columns import (
     two_columns,
 )
 from winnow.read.large_counts import PackedLabels, large_counts
+from winnow.read.options import PLAIN, TextFormat
 from winnow.read.records import chunks_of, csv_records, sound, text_of, unpacked_name
 from winnow.read.scores import repeated
-from winnow.read.text_format import NOT_PARQUET, TextFormat, delimiter_of, kind_of_file
+from winnow.read.text_format import NOT_PARQUET, delimiter_of, kind_of_file
 
 Scores = NDArray[np.int64] | NDArray[np.float64]
 STDIN = "-"
@@ -58,10 +59,7 @@ def read_scores(
     score_column: str | None = None,
     header: bool = False,
     options: tuple[str, str] = ("--label", "--score"),
-    line_breaks: bool = False,
-    delimiter: str | None = None,
-    encoding: str = "utf-8",
-    names: Sequence[str] | None = None,
+    text: TextFormat = PLAIN,
 ) -> tuple[Sequence[Any], Scores]:
     """The public labels and the private scores of a file, or of CSV on stdin for "-".
 
@@ -69,22 +67,20 @@ def read_scores(
     table has a label column and a score column: its only two, or those named. ``options`` are the
     words with which the user names them, for messages. ``header`` says that the file names its
     columns for certain, so that messages may repeat what only stands there; without it a first
-    line that looks like data is refused. The rest says how text is written, as in
+    line that looks like data is refused. ``text`` says how text is written, as in
     ``winnow.counts``.
     """
-    written = TextFormat.parse(
-        line_breaks=line_breaks, delimiter=delimiter, encoding=encoding, names=names
-    )
-    columns = Columns(label_column, score_column, options, header or names is not None)
+    named = header or text.names is not None
+    columns = Columns(label_column, score_column, options, named)
     try:
         if str(source) == STDIN:
-            return _checked(_from_rows(_text(sys.stdin.buffer.read(), written), ".csv", columns,
-                                       written))  # fmt: skip
+            return _checked(_from_rows(_text(sys.stdin.buffer.read(), text), ".csv", columns,
+                                       text))  # fmt: skip
         if names_database(source):
-            return _from_database(source, columns, written)
+            return _from_database(source, columns, text)
         path = Path(source)
-        ending = _ending(path, written)
-        if written.said and ending in (".json", ".parquet"):
+        ending = _ending(path, text)
+        if text.said and ending in (".json", ".parquet"):
             raise DataError(
                 "line breaks, delimiters, encodings and names are said of CSV and other text "
                 "tables; leave them out"
@@ -93,13 +89,13 @@ def read_scores(
             case ".parquet":
                 return _from_parquet(path, columns)
             case ".json":
-                return _checked(from_json(_text(path.read_bytes(), written), columns))
+                return _checked(from_json(_text(path.read_bytes(), text), columns))
             case _:
-                found = _large(path, ending, columns, written)
+                found = _large(path, ending, columns, text)
                 if found is not None:
                     return found
-                text = _text(path.read_bytes(), written)
-                return _checked(_from_rows(text, ending, columns, written))
+                read = _text(path.read_bytes(), text)
+                return _checked(_from_rows(read, ending, columns, text))
     except ExtraMissing:
         raise
     except InputError as error:

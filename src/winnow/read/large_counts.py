@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from winnow.errors import InputError
 from winnow.read.file_columns import Columns, two_columns
+from winnow.read.options import TextFormat
 from winnow.read.records import chunks_of, csv_records, sound
-from winnow.read.text_format import TextFormat, delimiter_of
+from winnow.read.text_format import delimiter_of
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]

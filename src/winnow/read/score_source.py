@@ -13,7 +13,7 @@ from winnow.core.unit import PERSON, Unit
 from winnow.core.utility import Utility, declared
 from winnow.errors import ParameterError
 from winnow.foreign import guarded, shown
-from winnow.read.text_format import TextFormat
+from winnow.read.options import Reading, TextFormat, reading_of, text_format_of
 
 if TYPE_CHECKING:  # it needs sqlglot
     from winnow.read.engine import Engine
@@ -49,9 +49,8 @@ def scores(
     sensitivity: Real | tuple[Real, Real] = 1,
     monotone: bool = False,
     relation: str | Relation = Relation.ADD_REMOVE,
-    delimiter: str | None = None,
-    encoding: str = "utf-8",
-    memory: str = "2GB",
+    text: TextFormat | None = None,
+    reading: Reading | None = None,
 ) -> ScoreSource:
     """Scores of very many candidates, for ``winnow.select``; nothing is collected.
 
@@ -75,7 +74,7 @@ def scores(
     if id == score:
         raise ParameterError(f"the column {id!r} cannot be both id and score")
     utility = declared(sensitivity, monotone, relation)
-    text = TextFormat.parse(line_breaks=False, delimiter=delimiter, encoding=encoding, names=None)
+    text, memory = text_format_of(text), reading_of(reading, "memory").memory
     with refusing("the source cannot be read", memory=memory):
         engine = engine_for(source, memory, [id, score], text)
         engine.check_scores(id, score)

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import count as check_count
-from winnow.core.checks import one_of
 from winnow.core.column import Column
 from winnow.core.declaration import Content
 from winnow.core.relation import Relation
@@ -25,9 +24,9 @@ from winnow.foreign import guarded, shown
 from winnow.read.counts import check_unit
 from winnow.read.crossing import SealedTable, check_dropping, group
 from winnow.read.kept import KeptRows, changed
+from winnow.read.options import Reading, TextFormat, reading_of, text_format_of
 from winnow.read.people import BoundedPeople
 from winnow.read.salts import salt_of_run
-from winnow.read.text_format import TextFormat
 
 if TYPE_CHECKING:  # they need sqlglot
     from winnow.read.engine import Engine
@@ -127,9 +126,6 @@ def _looked_up(held: NDArray[Any], known: dict[Any, int]) -> Codes:
     return np.fromiter((known.get(value, -1) for value in values), np.int32, len(values))
 
 
-KEEP_TABLES = ("memory", "engine")
-
-
 class _KeptTable(KeptRows):
     """A table that is asked for its cells; the number of its rows must stay what it was."""
 
@@ -174,13 +170,8 @@ def read_table(
     max_rows: int = 1,
     relation: str | Relation = Relation.SUBSTITUTION,
     rows: int | None = None,
-    line_breaks: bool = False,
-    delimiter: str | None = None,
-    encoding: str = "utf-8",
-    names: Sequence[str] | None = None,
-    memory: str = "2GB",
-    salt: str | None = None,
-    keep: str = "memory",
+    text: TextFormat | None = None,
+    reading: Reading | None = None,
 ) -> SealedTable:
     """Read a private table over a public schema; the result is sealed.
 
@@ -198,11 +189,8 @@ def read_table(
     The privacy unit is one row (``unit="row"`` says so too), which is one person only where nobody
     has two; or, with ``person`` naming a column, one person with at most ``max_rows``
     rows: of somebody with more a uniform sample is kept, chosen by a keyed hash of the person's own
-    rows (``salt``: fresh and secret by default). Rows without a person are left out too. One line
-    of a text file is one row, as for ``winnow.counts``; ``line_breaks=True`` says that fields
-    between double quotes may hold line breaks, ``delimiter`` separates fields where the name of the
-    file does not say it, ``encoding`` is "utf-8" or "latin-1", and ``names`` names the columns of a
-    file whose first line is a row.
+    rows. Rows without a person are left out too. One line of a text file is one row, as for
+    ``winnow.counts``; ``text=wn.TextFormat(...)`` says what else there is to say of text files.
 
     Where a column declares 'drop', rows with a value outside are left out, after the bound on rows
     per person: whether a row is left out depends on that row alone, so one person still moves at
@@ -213,18 +201,19 @@ def read_table(
     when a person has one row; under 'add-remove' it is private. ``rows`` then states a public
     number of which answers are fractions, for ``winnow.ask``: from an earlier release, or a guess.
 
-    ``keep="engine"`` leaves the rows where they are: a release asks for the cells of the marginal
-    tables that it needs, all in one question, however many rows there are. Then a value outside
-    the schema is noticed by the release, after the charge, and 'drop' is refused. Methods that
-    look at whole rows bring the distinct ones.
+    ``reading=wn.Reading(...)`` says how much memory reading may take, and what is kept where.
+    Distinct rows are brought; ``keep="engine"`` leaves the rows where they are: a release asks for
+    the cells of the marginal tables that it needs, all in one question, however many rows there
+    are. Then a value outside the schema is noticed by the release, after the charge, and 'drop' is
+    refused. Methods that look at whole rows bring the distinct ones.
     """
     from winnow.read.engine import refusing
     from winnow.read.engines.histogram import HistogramQuery
     from winnow.read.engines.registry import engine_for
 
-    text = TextFormat.parse(
-        line_breaks=line_breaks, delimiter=delimiter, encoding=encoding, names=names
-    )
+    text = text_format_of(text)
+    how = reading_of(reading, "memory", "keep", "salt")
+    memory = how.memory
     declared = Schema.parse(schema)
     if columns is not None:
         declared = declared.subset(columns)
@@ -238,10 +227,10 @@ def read_table(
             f"max_rows={max_rows} needs person=: without it every row is a person of its own"
         )
     check_unit(unit, person, "person")
-    who = ROW if person is None else at_most(person, int(max_rows), "row")
+    who = ROW if person is None else at_most(person, (int(max_rows), "row"))
     who = replace(who, notes=declared.notes)
     related = Relation.parse(relation)
-    salt = salt_of_run(salt)
+    salt = salt_of_run(how.salt)
     key = os.urandom(16).hex() if salt is None else hashlib.blake2b(str(salt).encode()).hexdigest()
     query = HistogramQuery(declared.columns, person, int(max_rows), key)
 
@@ -249,11 +238,10 @@ def read_table(
     check_dropping(drops, related, int(max_rows))
     used = [*declared.names, *([] if person is None else [person])]
 
-    one_of(KEEP_TABLES, keep=keep)
-    if keep == "engine":
+    if how.keep == "engine":
         if drops:
             raise ParameterError(
-                "a column declares \"drop\", which needs every row; read with keep='memory', or "
+                "a column declares \"drop\", which needs every row; read without keep='engine', or "
                 'declare "other" instead'
             )
         with refusing("the source cannot be read", memory=memory):

@@ -1,85 +1,21 @@
-"""How a text file is written: what separates its fields, its encoding, and where its names stand.
+"""What a text file says of how it is written: by its name and its first bytes.
 
-What is not said is decided by the name of the file and its first line, which is public: it names
-the columns, or the user gives their names.
+The first line is public: it names the columns, or the user gives their names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from winnow.core.checks import flag
-from winnow.core.column import check_name
-from winnow.errors import DataError, ParameterError
-from winnow.foreign import shown
+from winnow.errors import DataError
+from winnow.read.options import TextFormat
 from winnow.read.records import UTF16, begins_as_utf16, unpacked_name
 
 ENDINGS = (".csv", ".tsv", ".parquet")
-ENCODINGS = ("utf-8", "latin-1", "utf-16")
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-_WORDS = {"tab": "\t", "\\t": "\t"}
 _ZIP = b"PK\x03\x04"
 _PARQUET = b"PAR1"
 NOT_PARQUET = "this is not a Parquet file, or it is damaged or cut off; copy it again"
-
-
-@dataclass(frozen=True)
-class TextFormat:
-    """What the user said about text files; all of it is public."""
-
-    line_breaks: bool = False
-    """Whether fields between double quotes may hold line breaks."""
-    delimiter: str | None = None
-    """What separates fields; None: by the name of the file."""
-    encoding: str = "utf-8"
-    names: tuple[str, ...] | None = None
-    """The names of the columns of a file without a first line of names."""
-
-    @classmethod
-    def parse(
-        cls,
-        *,
-        line_breaks: bool = False,
-        delimiter: str | None = None,
-        encoding: str = "utf-8",
-        names: Sequence[str] | None = None,
-    ) -> TextFormat:
-        """The format in these words, or what is wrong with them."""
-        flag(line_breaks=line_breaks)
-        if delimiter is not None:
-            delimiter = _WORDS.get(delimiter, delimiter) if isinstance(delimiter, str) else ""
-            if len(delimiter) != 1 or not delimiter.isascii() or delimiter.isalnum():
-                raise ParameterError(
-                    "the delimiter is not one character such as ',', ';', '|' or tab; give one"
-                )
-            if delimiter in '"\r\n\0.-+':
-                raise ParameterError("quotes, line ends, dots and signs separate no fields")
-        if encoding not in ENCODINGS:
-            raise ParameterError(
-                f"encoding={shown(encoding)} cannot be read; give one of {', '.join(ENCODINGS)}, "
-                "or save the file as UTF-8"
-            )
-        if names is None:
-            return cls(line_breaks, delimiter, encoding)
-        if isinstance(names, str) or not isinstance(names, Sequence):
-            raise ParameterError(f"names={shown(names)} is not a list of names")
-        listed = tuple(check_name(name) for name in names)
-        if not listed or len({name.lower() for name in listed}) < len(listed):
-            raise ParameterError(
-                "names= is empty or gives one name twice (letter case aside); name every column"
-            )
-        return cls(line_breaks, delimiter, encoding, listed)
-
-    @property
-    def said(self) -> bool:
-        """Whether anything was said that only text files have."""
-        return self != PLAIN
-
-
-PLAIN = TextFormat()
-"""Nothing was said."""
 
 
 def kind_of_file(path: Path, encoding: str = "utf-8") -> str:

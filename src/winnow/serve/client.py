@@ -23,6 +23,7 @@ from winnow.core.workloads.conditions import Predicates
 from winnow.core.workloads.product import Product
 from winnow.core.workloads.tables import Marginals, Ranges
 from winnow.core.workloads.workload import Maker, Union
+from winnow.describe.request import Describe
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded
 from winnow.itemsets.request import Itemsets
@@ -32,7 +33,7 @@ from winnow.select.request import FindLabels
 from winnow.serve.asked import ReleaseOf, SelectOf, TabulateOf, TopKOf
 from winnow.serve.line import FIRST_PAUSE, Line, on_this_machine, portioned
 from winnow.serve.received import RemoteAnswer, RemoteBudget, RemotePlan, released_of
-from winnow.serve.sending import sent
+from winnow.serve.sending import OF_THE_SERVER, sent
 
 R = TypeVar("R")
 
@@ -123,45 +124,51 @@ class Verbs(ABC, Generic[R]):
     def _order(self, dataset: str, kind: str, **order: Any) -> R:
         """What comes of an order: a plan, or a release."""
 
-    @takes(SelectOf, of=object)
+    @takes(SelectOf, of=object, hidden=OF_THE_SERVER)
     def select(self, dataset: str, asked: SelectOf) -> R:
         """The value of a column, or the item, that most people have; or the best k."""
         return self._order(dataset, "select", **sent(asked))
 
-    @takes(TopKOf, of=object)
+    @takes(TopKOf, of=object, hidden=OF_THE_SERVER)
     def top_k(self, dataset: str, asked: TopKOf) -> R:
         """The k most common values of a column, or items."""
         return self._order(dataset, "top-k", **sent(asked))
 
-    @takes(FindLabels, of=object)
+    @takes(FindLabels, of=object, hidden=OF_THE_SERVER)
     def labels(self, dataset: str, asked: FindLabels) -> R:
         """The items that there are, where nobody listed them."""
         return self._order(dataset, "labels", **sent(asked))
 
-    @takes(TabulateOf, of=object)
+    @takes(TabulateOf, of=object, hidden=OF_THE_SERVER)
     def tabulate(self, dataset: str, asked: TabulateOf) -> R:
         """Tables of counts, sums and means; events are a table by themselves."""
         pieces = None if asked.by is None else pieces_of(asked.by)
         return self._order(dataset, "tabulate", **sent(asked, by=pieces))
 
-    @takes(PlannedQuantiles, of=object)
+    @takes(PlannedQuantiles, of=object, hidden=OF_THE_SERVER)
     def quantiles(self, dataset: str, asked: PlannedQuantiles) -> R:
         """Quantiles of a column of numbers, of the whole table or of groups."""
         wanted = [float(each) for each in asked.quantiles]
         return self._order(dataset, "quantiles", **sent(asked, quantiles=wanted))
 
-    @takes(PlannedHistogram, of=object)
+    @takes(Describe, of=object, hidden=OF_THE_SERVER)
+    def describe(self, dataset: str, asked: Describe) -> R:
+        """Every column of a table: missing values, means, quantiles, common values."""
+        wanted = [float(each) for each in asked.quantiles]
+        return self._order(dataset, "describe", **sent(asked, quantiles=wanted))
+
+    @takes(PlannedHistogram, of=object, hidden=OF_THE_SERVER)
     def histogram(self, dataset: str, asked: PlannedHistogram) -> R:
         """How many rows lie in each bin of a column of numbers."""
         bins = asked.bins if isinstance(asked.bins, int) else [float(each) for each in asked.bins]
         return self._order(dataset, "histogram", **sent(asked, bins=bins))
 
-    @takes(Itemsets, of=object)
+    @takes(Itemsets, of=object, hidden=OF_THE_SERVER)
     def itemsets(self, dataset: str, asked: Itemsets) -> R:
         """The itemsets of a size that most baskets hold; with subsets, association rules, too."""
         return self._order(dataset, "itemsets", **sent(asked))
 
-    @takes(ReleaseOf, of=object)
+    @takes(ReleaseOf, of=object, hidden=OF_THE_SERVER)
     def release(self, dataset: str, asked: ReleaseOf) -> R:
         """Answers to a workload, and a synthetic table."""
         return self._order(dataset, "release", **sent(asked, workload=pieces_of(asked.workload)))

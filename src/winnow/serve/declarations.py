@@ -11,6 +11,7 @@ from winnow.ask.request import Ask
 from winnow.errors import ParameterError
 from winnow.foreign import instead
 from winnow.privacy.ledger.labels import check_label
+from winnow.read.options import Pairs
 from winnow.serve.derived import asked_of, body
 
 Kind = Literal["table", "events", "baskets"]
@@ -67,6 +68,12 @@ class Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
     """The public list of items, or a file of it; None: items are private, too."""
     max_items: int | None = None
     """Of baskets: the most items of one."""
+    by: str | None = None
+    """Of events: the column of groups, for a list of items of each."""
+    groups: list[str] | None = None
+    """The public list of groups; None: they are private, too."""
+    max_groups: int | None = None
+    """In so many groups one person counts at most; None: in any number."""
     about: str = ""
     """A public sentence for analysts."""
     questions: Questions | None = None
@@ -75,6 +82,13 @@ class Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
     def neighbours(self) -> str:
         """The neighbour relation of everything that is charged to the dataset."""
         return self.relation or ("substitution" if self.kind == "table" else "add-remove")
+
+    @property
+    def layout(self) -> Pairs | str:
+        """How the baskets of its file lie."""
+        if self.basket is None or self.item is None:
+            return "auto"
+        return Pairs(self.basket, self.item)
 
     def files(self, home: Path) -> list[Path]:
         """The files that hold the data; a pattern stands for several."""
@@ -112,6 +126,14 @@ def check_declaration(name: str, declared: Declaration) -> None:
         refuse("events need item, the column that is counted")
     if declared.kind != "baskets" and (declared.basket or declared.max_items is not None):
         refuse("basket and max_items are for kind = 'baskets'")
+    if declared.by is None and (declared.groups is not None or declared.max_groups is not None):
+        refuse("groups and max_groups need by, the column of groups")
+    if declared.by is not None and declared.kind != "events":
+        refuse("by is for kind = 'events'; orders of a table say by themselves")
+    if declared.by is not None and declared.items is not None and declared.groups is None:
+        refuse("items is a public list, so groups are public, too; list them")
+    if declared.kind == "baskets" and (declared.basket is None) != (declared.item is None):
+        refuse("baskets of a table need both columns, basket and item")
     if table and (declared.item or declared.items is not None):
         refuse("item and items are for kind = 'events' and 'baskets'")
     questions = declared.questions

@@ -7,10 +7,13 @@ from typing import Any
 from winnow.core.options import Method, options
 from winnow.errors import ParameterError
 
+OF_THE_SERVER = ("budget", "seed", "run")
+"""Fields of a request that a client cannot say."""
+
 
 def sent(asked: Any, **encoded: Any) -> dict[str, Any]:
     """What was said of a request and is not its default; ``encoded`` is sent as it is given."""
-    for name in ("budget", "seed", "run"):
+    for name in OF_THE_SERVER:
         if getattr(asked, name, None) is not None:
             raise ParameterError(f"{name}= is the server's; leave it out")
     return _said(asked, encoded)

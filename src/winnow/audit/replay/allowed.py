@@ -158,9 +158,13 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     "quantiles": _released("the quantiles", "result.value.values*", "result.value.low*")
     + _released("the other ends of their intervals", "result.value.high*")
     + _SHOWN,
+    "describe": _released("the noisy counts, moments and quantiles", "result.value.columns*")
+    + _released("the noisy number of rows", "result.value.rows*")
+    + _SHOWN,
     "histogram": _released("the noisy counts", "result.value.estimate*")
     + _released("the edges, where they are private", "result.value.starts*", "result.value.ends*")
     + _SHOWN,
+    "moments": _released("the moments", "result.value.held*", "result.value.notes*") + _SHOWN,
     "ask": _ANSWERS,
     "resume": _ANSWERS + _JOURNAL,
     "Session": _released("what the verbs drew", "result.*.value", "result.*.value.*")
@@ -243,7 +247,15 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     + _DOCUMENT
     + _TEXT,
     "winnow quantiles": _released("the quantiles", "*.json.quantiles*") + _DOCUMENT + _TEXT,
+    "winnow describe": _released(
+        "the noisy counts, moments and quantiles", "*.json.columns*", "*.json.rows*"
+    )
+    + _DOCUMENT
+    + _TEXT,
     "winnow histogram": _released("the noisy counts and their edges", "*.json.bins*")
+    + _DOCUMENT
+    + _TEXT,
+    "winnow moments": _released("the moments", "*.json.moments*", "*.json.notes*")
     + _DOCUMENT
     + _TEXT,
     "winnow ask": _released(

@@ -64,6 +64,7 @@ from winnow.read.engines.private_duck import FEW_ROWS, MOST_PACKED, PART_SHARE
 from winnow.read.files import LARGE_FILE, read_scores
 from winnow.read.kept import MOST_COLLECTED, MOST_PAIRS
 from winnow.read.kernels.csv_states import FEW_BYTES
+from winnow.read.options import Pairs, Reading
 from winnow.read.scores import seal_scores
 from winnow.release.methods import MWEM
 from winnow.release.rounds.kernels.clocked_sampler import FOLLOW, LAZY_START
@@ -122,7 +123,7 @@ def _log(**options: Any) -> Call:
         text = text_of(("user", "item"), events_of(people))
         source = place.write("data.csv", text.replace("user", '"user"', 1))
         found = counts(source, item="item", person="user", max_items=2,
-                       salt=f"{place.seed}", **options)  # fmt: skip
+                       reading=Reading(salt=f"{place.seed}"), **options)  # fmt: skip
         sized: dict[str, Any] = {} if found.domain_known else {"delta": 0.2}
         return top_k(found, k=2, epsilon=2.0, seed=place.seed, with_counts=True, **sized)
 
@@ -132,7 +133,7 @@ def _log(**options: Any) -> Call:
 def _weighed(people: People, place: ReplayPlace) -> Any:
     """The people of a log, whose weights are read and added up once more."""
     source = place.write("data.csv", text_of(("user", "item"), events_of(people)))
-    found = counts(source, item="item", person="user", salt=f"{place.seed}")
+    found = counts(source, item="item", person="user", reading=Reading(salt=f"{place.seed}"))
     return labels(found, epsilon=2.0, delta=0.2, method="weighted-gaussian", seed=place.seed)
 
 
@@ -152,7 +153,7 @@ def _pairs(people: People, place: ReplayPlace) -> Any:
     rows = [(number, item) for number, person in enumerate(people) for item in person]
     if rows:
         connection.executemany("INSERT INTO log VALUES (?, ?)", rows)
-    sealed = read_baskets((connection, "log"), unit="basket", basket="b", item="i")
+    sealed = read_baskets((connection, "log"), unit="basket", layout=Pairs(basket="b", item="i"))
     return itemsets(sealed, size=2, k=2, epsilon=20.0, delta=0.2, supports="winners",
                     method="limited-domain", seed=place.seed)  # fmt: skip
 

@@ -32,7 +32,9 @@ WITHOUT_PRIVATE_DATA = {
     "plan margin": "takes public numbers",
     "plan itemsets": "takes public numbers",
     "plan quantiles": "takes a public schema",
+    "plan describe": "takes a public schema",
     "plan histogram": "takes a public schema",
+    "plan moments": "takes a public schema",
     "plan learn": "takes public numbers",
     "plan tabulate": "takes a public schema",
     "plan release": "takes a public schema",
@@ -100,6 +102,8 @@ def command_replays() -> Iterator[Replay]:
     yield _entry("tabulate", _PEOPLE, _tabulate, groups=(1, 2))
     yield _entry("quantiles", _PEOPLE, _quantiles, groups=(1, 2))
     yield _entry("histogram", _PEOPLE, _histogram, groups=(1, 2))
+    yield _entry("moments", _PEOPLE, _moments, groups=(1, 2))
+    yield _entry("describe", _PEOPLE, _describe, groups=(1, 2))
     yield _entry("schema draft", _PEOPLE, _draft, groups=(1, 2))
     yield _entry("ask", _PEOPLE, _ask, groups=(0, 1))
     yield _entry("lp", STEPS, _lp, groups=(0, 2), needs="highspy")
@@ -239,12 +243,14 @@ def _tabulate(people: People, place: ReplayPlace) -> Any:
     return _both(place, *words, "--relation", "add-remove")
 
 
-def _of_ages(verb: str, people: People, place: ReplayPlace) -> tuple[Any, ...]:
+def _of_ages(
+    verb: str, people: People, place: ReplayPlace, which: str = "--column"
+) -> tuple[Any, ...]:
     """A command about the ages, as numbers of a grid."""
     held = _SCHEMA | {"age": {"type": "number", "low": 0, "high": 60, "clip": True, "drop": True}}
     table, *_ = _table(people, place)
     schema = place.write("numbers.json", json.dumps(held))
-    words = (verb, table, "--schema", schema, "--one-row-per-person", "--column", "age")
+    words = (verb, table, "--schema", schema, "--one-row-per-person", which, "age")
     return (*words, "--epsilon", 1, "--relation", "add-remove")
 
 
@@ -252,9 +258,17 @@ def _quantiles(people: People, place: ReplayPlace) -> Any:
     return _both(place, *_of_ages("quantiles", people, place), "--by", "sex")
 
 
+def _describe(people: People, place: ReplayPlace) -> Any:
+    return _both(place, *_of_ages("describe", people, place, "--columns"), "--bins", 3)
+
+
 def _histogram(people: People, place: ReplayPlace) -> Any:
     words = _of_ages("histogram", people, place)
     return _both(place, *words, "--bins", 3, "--split", "quantiles")
+
+
+def _moments(people: People, place: ReplayPlace) -> Any:
+    return _both(place, *_of_ages("moments", people, place, "--values"), "--by", "sex")
 
 
 def _draft(people: People, place: ReplayPlace) -> Any:

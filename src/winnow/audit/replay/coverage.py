@@ -28,7 +28,7 @@ from winnow.inner_product.request import Boost, Mips
 from winnow.learn.bound import MECHANISMS as LEARNING
 from winnow.lp.request import Lp
 from winnow.mechanisms import CLASSES, ITEMSETS, words
-from winnow.read.baskets import LAYOUTS
+from winnow.read.options import LAYOUTS
 from winnow.release.methods import METHODS as METHODS_OF_RELEASE
 from winnow.release.rounds.mwem import UPDATES
 from winnow.select.label_methods import OF_PRIVATE_LABELS
@@ -63,7 +63,7 @@ WORDS: dict[tuple[str, str], tuple[str, ...]] = {
     ("release", "measurement"): tuple(MEASUREMENTS),
     ("release", "index"): INDEX_NAMES,
     ("ask", "method"): next(field.words for field in options(Ask) if field.name == "method"),
-    ("read_baskets", "layout"): LAYOUTS,
+    ("read_baskets", "layout"): LAYOUTS.words,
     **words_taken("labels", FindLabels),
     **words_taken("lp", Lp),
     **words_taken("mips", Mips),

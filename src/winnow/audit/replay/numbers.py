@@ -1,4 +1,4 @@
-"""Replays of quantiles: of tables, groups and tied numbers, with missing values and without."""
+"""Replays of quantiles and moments: tables, groups, tied numbers, missing values and none."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from winnow.audit.replay.people import Family, People
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
+from winnow.describe.verb import describe
 from winnow.numbers.histogram.verb import histogram
+from winnow.numbers.moments.verb import moments
 from winnow.numbers.verb import quantiles
 from winnow.read.crossing import SealedTable, group
 from winnow.session import Session
@@ -49,17 +51,29 @@ def number_replays() -> Iterator[Replay]:
             yield Replay(
                 "histogram", split, _counting(relation, split), PAID, relation, groups=(1, 3)
             )
+        yield Replay("describe", "", _describing(relation), PAID, relation, groups=(1, 3))
+    for relation in Relation:
+        asked: tuple[tuple[str, dict[str, Any]], ...] = (
+            ("means", {}),
+            ("variances", {"statistics": ["variance", "deviation"], "delta": 0.01}),
+            ("of groups", {"by": ["sex"], "statistics": ["count", "deviation"]}),
+        )
+        for of, wanted in asked:
+            call = _moments(relation, wanted)
+            yield Replay("moments", of, call, PAID, relation, groups=(1, 3))
 
     def in_session(people: People, place: ReplayPlace) -> Any:
         table = _paid(people, Relation.ADD_REMOVE)
         with Session(table, epsilon=1.0, seed=place.seed) as session:
             found = {
-                "quantiles": session.quantiles("pay", epsilon=0.5),
-                "histogram": session.histogram("pay", bins=2, epsilon=0.5),
+                "quantiles": session.quantiles("pay", epsilon=0.4),
+                "histogram": session.histogram("pay", bins=2, epsilon=0.4),
+                "moments": session.moments("pay", epsilon=0.1),
+                "describe": session.describe(epsilon=0.1, bins=2),
             }
             return found | {"left": repr(session)}
 
-    said = ("quantiles", "histogram")
+    said = ("quantiles", "histogram", "moments", "describe")
     yield Replay("Session", "numbers", in_session, PAID, words={"method": said})
 
 
@@ -74,6 +88,20 @@ def _counting(relation: Relation, split: Literal["equal", "quantiles"]) -> Any:
     def call(people: People, place: ReplayPlace) -> Any:
         table = _paid(people, relation)
         return histogram(table, "pay", bins=3, split=split, epsilon=1.0, seed=place.seed)
+
+    return call
+
+
+def _moments(relation: Relation, options: dict[str, Any]) -> Any:
+    def call(people: People, place: ReplayPlace) -> Any:
+        return moments(_paid(people, relation), "pay", epsilon=1.0, seed=place.seed, **options)
+
+    return call
+
+
+def _describing(relation: Relation) -> Any:
+    def call(people: People, place: ReplayPlace) -> Any:
+        return describe(_paid(people, relation), epsilon=1.0, bins=3, top=2, seed=place.seed)
 
     return call
 

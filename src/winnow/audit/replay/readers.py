@@ -22,6 +22,8 @@ from winnow.lp.files import read_lp
 from winnow.lp.sealing import lp_problem
 from winnow.read.baskets import read_baskets
 from winnow.read.counts import counts, seal_counts
+from winnow.read.groups import Groups
+from winnow.read.options import Pairs, Reading
 from winnow.read.scores import seal_scores
 from winnow.read.table import read_table
 from winnow.release.methods import MWEM
@@ -65,9 +67,18 @@ _DROPS = {
 _SLOW = (0, 2)
 
 
+IN_GROUPS = Family(
+    (("x", "a"), ("x", "b", "y", "b"), ("", "a", "z", "a"), ()),
+    odd=((("x", "a"),), (("z", "c"), ("y", "a", "x", "a")), (), (("x", "b", "y", "b"),) * 2),
+    most=3,
+)
+"""People with the groups and items of their events: in two groups, without one, in a new one."""
+
+
 def reader_replays() -> Iterator[Replay]:
     """One entry for each reader and kind of source."""
     yield from _logs()
+    yield from _logs_of_groups()
     yield from _tables()
     yield from _transactions()
     yield from _in_memory()
@@ -128,13 +139,46 @@ def _counting(kind: str, relation: Relation, *, public: bool) -> Any:
         found = counts(
             _source(kind, place, ("user", "item"), events_of(people)), item="item", person="user",
             max_items=2, items=["a", "b", "c"] if public else None, relation=relation,
-            salt=f"{place.seed}",
+            reading=Reading(salt=f"{place.seed}"),
         )  # fmt: skip
         sized: dict[str, Any] = {} if public else {"delta": 0.2}
         top = top_k(found, k=2, epsilon=2.0, seed=place.seed, **sized)
         return {"sealed": found, "shown": repr(found), "top": top}
 
     return call
+
+
+def _logs_of_groups() -> Iterator[Replay]:
+    ways: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+        "private groups": ({}, {"delta": 0.2}),
+        "private groups, a draw in each": ({}, {"delta": 0.2, "method": "limited-domain"}),
+        "public groups": ({"items": ["a", "b", "c"]}, {}),
+    }
+    for place, (variant, (said, sized)) in enumerate(ways.items()):
+        names = ("x", "y") if said else None
+
+        def call(
+            people: People,
+            place: ReplayPlace,
+            said: dict[str, Any] = said,
+            sized: dict[str, Any] = sized,
+            names: Sequence[str] | None = names,
+        ) -> Any:
+            rows = [
+                (str(number), held[at], held[at + 1])
+                for number, held in enumerate(people)
+                for at in range(0, len(held), 2)
+            ]
+            found = counts(
+                _source("csv", place, ("user", "group", "item"), rows), item="item", person="user",
+                by=Groups("group", names=names, most=1), reading=Reading(salt=f"{place.seed}"),
+                **said,
+            )  # fmt: skip
+            top = top_k(found, k=1, epsilon=2.0, seed=place.seed, **sized)
+            return {"sealed": found, "shown": repr(found), "top": top}
+
+        groups = (int(place == 1), 2)
+        yield Replay("counts", f"csv, {variant}", call, IN_GROUPS, groups=groups)
 
 
 def _tables() -> Iterator[Replay]:
@@ -167,7 +211,7 @@ def _reading(variant: str, kind: str, schema: Any, relation: Relation) -> Replay
 def _read(source: Any, schema: Any, place: ReplayPlace, **options: Any) -> Any:
     from winnow.core.workloads.tables import marginals
 
-    table = read_table(source, schema=schema, salt=f"{place.seed}", **options)
+    table = read_table(source, schema=schema, reading=Reading(salt=f"{place.seed}"), **options)
     shown = {"sealed": table, "shown": repr(table), "rows": table.n}
     if table.n == 0:
         return shown
@@ -184,7 +228,7 @@ def _transactions() -> Iterator[Replay]:
 
     def pairs(people: People, place: ReplayPlace) -> Any:
         source = place.write("data.csv", text_of(("order", "product"), events_of(people)))
-        return _mined(source, place, layout="pairs", basket="order", item="product")
+        return _mined(source, place, layout=Pairs("order", "product"))
 
     def users(people: People, place: ReplayPlace) -> Any:
         rows = [
@@ -194,7 +238,7 @@ def _transactions() -> Iterator[Replay]:
         ]
         source = place.write("data.csv", text_of(("user", "order", "product"), rows))
         return _mined(source, place, unit="person", person="user", max_baskets=2,
-                      layout="pairs", basket="order", item="product")  # fmt: skip
+                      layout=Pairs("order", "product"))  # fmt: skip
 
     def indicators(people: People, place: ReplayPlace) -> Any:
         rows = [["1" if item in held else "0" for item in ("a", "b", "c")] for held in people]
@@ -224,8 +268,8 @@ def _basket(layout: str, variant: str, call: Any, groups: tuple[int, int] = _SLO
 
 
 def _mined(source: Any, place: ReplayPlace, **options: Any) -> Any:
-    chosen: dict[str, Any] = {"unit": "basket", "max_items": 2, "salt": f"{place.seed}"}
-    chosen |= options
+    chosen: dict[str, Any] = {"unit": "basket", "max_items": 2} | options
+    chosen["reading"] = Reading(salt=f"{place.seed}")
     sealed = read_baskets(source, **chosen)
     found = itemsets(sealed, size=1, epsilon=20.0, delta=0.2, method="choosing", seed=place.seed)
     return {"sealed": sealed, "shown": repr(sealed), "found": found}

@@ -25,6 +25,7 @@ from winnow.itemsets.verb import itemsets
 from winnow.mechanisms import ITEMSETS, rows, words
 from winnow.read.baskets import read_baskets
 from winnow.read.counts import SealedCounts, seal_counts
+from winnow.read.options import Reading
 from winnow.read.score_source import scores
 from winnow.read.scores import SealedScores, seal_scores
 from winnow.select.audit.kept import ListedCounts
@@ -376,7 +377,8 @@ def _mined(
     def call(people: People, place: ReplayPlace) -> Any:
         baskets = read_baskets(
             [list(person) for person in people], unit="basket", max_items=2,
-            items=list(ITEMS) if public else None, relation=relation, salt=f"{place.seed}",
+            items=list(ITEMS) if public else None, relation=relation,
+            reading=Reading(salt=f"{place.seed}"),
         )  # fmt: skip
         return itemsets(baskets, seed=place.seed, **options)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from bisect import insort
 from fractions import Fraction
+from itertools import accumulate
 from math import comb
+from operator import mul
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,7 +14,13 @@ from numpy.typing import NDArray
 
 from winnow.core.noisy_top.log_counts import log_binomial, log_difference, log_product
 from winnow.core.noisy_top.ranking import Ranking
+from winnow.core.noisy_top.weighted_place import weighted_place
 from winnow.core.tape import BitStream
+
+Integers = NDArray[np.int64]
+
+_FAR = 700.0
+"""Logarithms further below the largest are of weights that no float64 holds."""
 
 JointBlock = tuple[int, int]
 """All sequences with low <= utility <= high."""
@@ -124,45 +131,38 @@ class JointClasses:
         after it take anything left.
         """
         here, above = self.reach(utility), self.reach(utility + 1)
-        free_here = (here - self._rows).tolist()
-        free_above = np.maximum(above - self._rows, 0).tolist()
-        level = (here - above).tolist()
-        after = [1]
-        for free in reversed(free_here[1:]):
-            after.append(after[-1] * free)
-        after.reverse()
-        weights, before = [], 1
-        for row in range(self.k):
-            weights.append(before * level[row] * after[row])
-            before *= free_above[row]
-        pick = stream.below(sum(weights))
-        first = 0
-        while pick >= weights[first]:
-            pick -= weights[first]
-            first += 1
+        level, free = here - above, here - self._rows
+        rows = np.flatnonzero(level)
+        first = int(rows[_first_row(level[rows], free[rows], stream)])
+        starts, sizes = self._rows.copy(), np.where(self._rows < first, above, here)
+        starts[first] = above[first]
+        places = (starts + stream.below_each(sizes - starts)).tolist()
+        moved: dict[int, int] = {}  # where a rank stands, if not at its own place
         ranks: list[int] = []
-        taken: list[int] = []  # ascending; every row's own range holds all of them
-        for row in range(self.k):
-            if row == first:
-                rank = int(above[row]) + stream.below(level[row])
-            else:
-                size = int(above[row] if row < first else here[row])
-                rank = _free_rank(taken, stream.below(size - row))
-            ranks.append(rank)
-            insort(taken, rank)
+        for row, place in enumerate(places):  # free ranks stand from `row` on [Fisher-Yates]
+            ranks.append(moved.get(place, place))
+            moved[place] = moved.get(row, row)
         return ranks
 
 
-def _free_rank(taken: list[int], index: int) -> int:
-    """The rank that has `index` free ranks before it: index + #{taken ranks below it}."""
-    low, high = 0, len(taken)
-    while low < high:
-        middle = (low + high) // 2
-        if taken[middle] - middle <= index:
-            low = middle + 1
-        else:
-            high = middle
-    return index + low
+def _first_row(level: Integers, free: Integers, stream: BitStream) -> int:
+    """The first row at the level: row i has free_above for each one before, and free after it.
+
+    By ``free`` for all rows the weights are level_i/free_i times all 1 - level_j/free_j before.
+    """
+    with np.errstate(divide="ignore"):
+        passed = np.cumsum(np.log1p(-(level[:-1] / free[:-1])))
+        logs = np.log(level / free) + np.concatenate([[0.0], passed])
+
+    def weights() -> list[int]:
+        after = list(accumulate(free[:0:-1].tolist(), mul, initial=1))[::-1]
+        before = accumulate((free - level)[:-1].tolist(), mul, initial=1)
+        return [
+            one * own * rest for one, own, rest in zip(before, level.tolist(), after, strict=True)
+        ]
+
+    error = 2.0**-48 * len(logs) * (2.0 + float(-logs[logs > -_FAR].min()))
+    return weighted_place(stream, logs, error, weights)
 
 
 CanonicalBlock = tuple[int, int, int, int]
@@ -282,14 +282,21 @@ class CanonicalClasses:
         k = self.k
         return comb(t - h0, k - h0) - comb(t - h1 - 1, k - h1 - 1)
 
+    def _one_of(self, halves: list[CanonicalBlock], stream: BitStream) -> CanonicalBlock:
+        """A half with probability ~ its number of subsets."""
+        bounds = np.array([self.log_count(half) for half in halves])
+        error = float((bounds[:, 1] - bounds[:, 0])[bounds[:, 1] > -np.inf].max())
+        place = weighted_place(
+            stream, bounds.mean(axis=1), error, lambda: [self.count(half) for half in halves]
+        )
+        return halves[place]
+
     def sample(self, block: CanonicalBlock, stream: BitStream) -> list[int]:
         """The ranks of a subset, uniform in a block of equal loss, ascending."""
         whole = block[:2] == (0, self.k - 1) and block[2] > self.k
         while block[2] < block[3] or (block[0] < block[1] and not whole):
             halves = self._halves(block, block[2] == block[3])
-            first = self.count(halves[0])
-            pick = stream.below(first + self.count(halves[1]))
-            block = halves[0] if pick < first else halves[1]
+            block = self._one_of(halves, stream)
         h, _, t, _ = block
         if t == self.k:
             return list(range(self.k))
@@ -302,7 +309,7 @@ class CanonicalClasses:
 def _uniform_subset(stream: BitStream, size: int, members: int) -> list[int]:
     """A uniform subset of 0 .. size - 1, ascending [Floyd's algorithm]."""
     chosen: set[int] = set()
-    for last in range(size - members, size):
-        pick = stream.below(last + 1)
+    lasts = range(size - members, size)
+    for last, pick in zip(lasts, stream.below_each(np.array(lasts) + 1).tolist(), strict=True):
         chosen.add(last if pick in chosen else pick)
     return sorted(chosen)

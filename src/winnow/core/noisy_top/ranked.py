@@ -16,7 +16,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.noisy_top.classes import _free_rank as free_rank
 from winnow.core.tape import BitStream
 
 Integers = NDArray[np.int64]
@@ -293,3 +292,15 @@ class First:
     def sample(self, stream: BitStream) -> tuple[int, Member] | None:
         """A uniform candidate, with its count, where these are all that there are."""
         return self._ranked.sample(stream) if self._size == self._ranked.total else None
+
+
+def free_rank(taken: list[int], index: int) -> int:
+    """The rank that has `index` free ranks before it: index + #{taken ranks below it}."""
+    low, high = 0, len(taken)
+    while low < high:
+        middle = (low + high) // 2
+        if taken[middle] - middle <= index:
+            low = middle + 1
+        else:
+            high = middle
+    return index + low

@@ -132,7 +132,8 @@ class Ranking:
             result[inside] = self._in_top(places[inside], found[inside])
         if not inside.all():
             result[~inside] = self._equal(self._level, places[~inside] - len(top))
-        return [int(place) for place in result]
+        listed: list[int] = result.tolist()
+        return listed
 
     def _in_top(self, places: Integers, found: Integers) -> Integers:
         """The positions of ranks among the sorted values."""
@@ -154,20 +155,24 @@ class Ranking:
     def _by_value(self, places: Integers, found: Integers) -> Integers:
         """Each rank among the positions of its own value."""
         top = self._top
-        different = np.unique(found)
+        different, which = np.unique(found, return_inverse=True)
+        lows, highs = top.searchsorted(different), top.searchsorted(different, side="right")
+        indices = places - (len(top) - highs[which])
+        result = np.empty(len(places), np.int64)
+        looked_for = np.arange(len(different))
         many = len(different) > FEW_VALUES.at
         if many:
-            order = np.argsort(self.values)  # equal values in any order
-        result = np.empty(len(places), np.int64)
-        for value in different:
-            low, high = top.searchsorted(value), top.searchsorted(value, side="right")
-            wanted = np.flatnonzero(found == value)
-            indices = places[wanted] - (len(top) - int(high))
+            order = np.argsort(self.values)[self.size - len(top) :]  # equal values in any order
+            result = order[lows[which]]
+            looked_for = np.flatnonzero(highs - lows > 1)  # others stand alone
+        by_value = np.argsort(which, kind="stable")
+        ends = np.cumsum(np.bincount(which))
+        for value in looked_for.tolist():
+            wanted = by_value[ends[value - 1] if value else 0 : ends[value]]
             if many:
-                low, high = (edge + self.size - len(top) for edge in (low, high))
-                result[wanted] = np.sort(order[low:high])[indices]
+                result[wanted] = np.sort(order[lows[value] : highs[value]])[indices[wanted]]
             else:
-                result[wanted] = self._equal(int(value), indices)
+                result[wanted] = self._equal(int(different[value]), indices[wanted])
         return result
 
     def _equal(self, value: int, indices: Integers) -> Integers:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -11,12 +10,10 @@ import typer
 from winnow.cli.derived import Typed
 from winnow.cli.options import (
     ASKED,
-    PLAIN_TEXT,
     JsonOption,
     OutOption,
     PadToSecondsOption,
     SeedOption,
-    TextOptions,
     check_unit_said,
     option,
     plot_of,
@@ -27,6 +24,7 @@ from winnow.cli.reporting import reported, saved_then_shown
 from winnow.core.relation import Relation
 from winnow.core.request import Run
 from winnow.itemsets.request import Itemsets
+from winnow.read.options import Lying, Reading, TextFormat
 
 _BASKETS = "Baskets and people"
 
@@ -46,15 +44,6 @@ winnow itemsets baskets.csv --size 2 -k 20 --epsilon 2 --delta 1e-6 --rules rule
 """
 
 
-class BasketLayout(StrEnum):
-    """How baskets lie in a file."""
-
-    AUTO = "auto"
-    LINES = "lines"
-    PAIRS = "pairs"
-    INDICATORS = "indicators"
-
-
 @reported()
 def itemsets(
     file: Annotated[
@@ -66,8 +55,9 @@ def itemsets(
         ),
     ],
     asked: Typed[Itemsets],
+    text: Typed[TextFormat],
+    lying: Typed[Lying],
     seed: SeedOption = None,
-    text: TextOptions = PLAIN_TEXT,
     pad_to: PadToSecondsOption = None,
     items: Annotated[
         Path | None,
@@ -85,18 +75,6 @@ def itemsets(
             metavar="L",
             help="Cut longer baskets down to L items, chosen by a keyed hash.",
             rich_help_panel=_BASKETS,
-        ),
-    ] = None,
-    basket: Annotated[
-        str | None,
-        typer.Option(
-            "--basket", metavar="COLUMN", help="Whose rows are a basket.", rich_help_panel=_BASKETS
-        ),
-    ] = None,
-    item: Annotated[
-        str | None,
-        typer.Option(
-            "--item", metavar="COLUMN", help="The column of items.", rich_help_panel=_BASKETS
         ),
     ] = None,
     person: Annotated[
@@ -125,19 +103,6 @@ def itemsets(
             rich_help_panel=_BASKETS,
         ),
     ] = None,
-    separator: Annotated[
-        str | None,
-        typer.Option(
-            "--separator",
-            metavar="TEXT",
-            help="Between the items of a line; by default that of the file's ending.",
-            rich_help_panel=_BASKETS,
-        ),
-    ] = None,
-    layout: Annotated[
-        BasketLayout,
-        typer.Option("--layout", help="How baskets lie in the file.", rich_help_panel=_BASKETS),
-    ] = BasketLayout.AUTO,
     relation: Annotated[Relation | None, relation_of_people(_BASKETS, Relation.ADD_REMOVE)] = None,
     json: JsonOption = False,
     out: OutOption = None,
@@ -200,13 +165,10 @@ def itemsets(
         max_baskets=max_baskets,
         items=None if items is None else read_items(items, line_breaks=text.line_breaks),
         max_items=max_items,
-        layout=str(layout),
-        basket=basket,
-        item=item,
-        separator=separator,
-        **text.said(),
+        layout=lying.layout,
         relation=relation,
-        salt=None if seed is None else f"seed {seed}",  # repeatable, too
+        text=text(),
+        reading=Reading(salt=None if seed is None else f"seed {seed}"),  # repeatable, too
     )
     padding, plan = run.padding(), request.plan(baskets)
     released = plan.run(baskets, budget=budget, seed=seed, padding=padding)

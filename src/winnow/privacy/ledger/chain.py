@@ -12,7 +12,7 @@ from typing import Any
 from winnow.errors import LedgerError
 from winnow.privacy.ledger.accounts import Dataset, in_units
 from winnow.privacy.ledger.entry import START, Entry, same_text
-from winnow.privacy.ledger.store import Appending, End, Reading
+from winnow.privacy.ledger.store import Appending, End, Entries
 from winnow.privacy.ledger.tree import (
     HERE,
     SHORT,
@@ -68,7 +68,7 @@ class Chain:
     and that the chain goes on from where this process saw it before.
     """
 
-    def __init__(self, view: Reading, key: bytes, seen: Seen | None = None) -> None:
+    def __init__(self, view: Entries, key: bytes, seen: Seen | None = None) -> None:
         self._view, self._key = view, key
         self.last, end, known = view.newest(0 if seen is None else seen[0])
         if self.last is not None:

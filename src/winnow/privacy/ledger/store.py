@@ -27,7 +27,7 @@ class End(NamedTuple):
     seal: str
 
 
-class Reading(Protocol):
+class Entries(Protocol):
     """Single entries; what was written is never changed."""
 
     def newest(self, known: int) -> tuple[Entry | None, End | None, str]:
@@ -40,7 +40,7 @@ class Reading(Protocol):
         """The numbers that were noted under a name."""
 
 
-class Appending(Reading, Protocol):
+class Appending(Entries, Protocol):
     """The end of the chain, held still while entries are added."""
 
     def entries(self) -> Iterator[Entry]:
@@ -150,7 +150,7 @@ class TableStore(ABC, Generic[View]):
     def _read(self, work: Callable[[View], T]) -> T:
         """Read some entries."""
 
-    def read(self, work: Callable[[Reading], T]) -> T:
+    def read(self, work: Callable[[Entries], T]) -> T:
         """Read some entries."""
         return self._read(work)
 
@@ -201,7 +201,7 @@ class Store(Protocol):
     def hold(self, dataset: str) -> Hold | None:
         """A lock on a dataset that ends with the process; None: somebody else has it."""
 
-    def read(self, work: Callable[[Reading], T]) -> T:
+    def read(self, work: Callable[[Entries], T]) -> T:
         """Read some entries."""
 
     def append(self, work: Callable[[Appending], T]) -> T:

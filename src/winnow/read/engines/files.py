@@ -40,11 +40,10 @@ from winnow.read.engines.private_duck import (
 from winnow.read.engines.query import CountQuery, column
 from winnow.read.engines.row_sources import PrivateRows, RowSource, batches_of, receiver
 from winnow.read.engines.scored import duck_contenders, scores_query
+from winnow.read.options import PLAIN, TextFormat
 from winnow.read.records import check_csv, chunks_of, packing_of, rows_of, sound
 from winnow.read.text_format import (
     ENDINGS,
-    PLAIN,
-    TextFormat,
     delimiter_of,
     kind_of_file,
 )
@@ -189,7 +188,7 @@ def _readable(path: Path, encoding: str) -> Iterator[None]:
         yield
 
 
-def _names(beginning: str, delimiter: str, given: tuple[str, ...] | None = None) -> list[str]:
+def _names(beginning: str, delimiter: str, given: Sequence[str] | None = None) -> list[str]:
     """The names in the first line, or those given; a column without one is called by its place."""
     first = next(csv.reader(io.StringIO(beginning, newline=""), delimiter=delimiter), [])
     if given is not None:

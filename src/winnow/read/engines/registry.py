@@ -15,7 +15,7 @@ from winnow.read.engines.frames import DuckFrame
 from winnow.read.engines.postgres import PostgresTable
 from winnow.read.engines.spark import SparkFrame
 from winnow.read.engines.warehouse import WarehouseTable
-from winnow.read.text_format import PLAIN, TextFormat
+from winnow.read.options import PLAIN, TextFormat
 
 
 def _whole(*engines: type[Engine]) -> tuple[type[Engine], ...]:

@@ -84,12 +84,12 @@ class Ratio:
 
         For many rows this is the usual error of a ratio; it is never above half of the range.
         """
-        low, high = self._between(self.total_error, self.count_error)
+        low, high = self.between(self.total_error, self.count_error)
         return (high - low) / 2
 
     def ends(self, missed: float, law: str) -> tuple[Floats, Floats]:
         """The ends of intervals whose sums and counts miss with at most this probability."""
-        return self._between(
+        return self.between(
             _reach(self.total_error, missed, law, self.total_unit),
             _reach(self.count_error, missed, law, 1.0),
         )
@@ -102,7 +102,8 @@ class Ratio:
     def _cut(self) -> Floats:
         return np.clip(self.total, -self.half * self._count, self.half * self._count)
 
-    def _between(self, e: Floats, c: Floats) -> tuple[Floats, Floats]:
+    def between(self, e: Floats, c: Floats) -> tuple[Floats, Floats]:
+        """The ends of intervals for sums that reach e from the truth, and counts that reach c."""
         n, s = self._count, self._cut
         return -_upper(-s, n, e, c, self.half), _upper(s, n, e, c, self.half)
 

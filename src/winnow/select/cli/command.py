@@ -10,7 +10,6 @@ import typer
 
 from winnow.cli.derived import Typed
 from winnow.cli.options import (
-    PLAIN_TEXT,
     HeaderOption,
     JsonOption,
     MonotoneOption,
@@ -18,13 +17,13 @@ from winnow.cli.options import (
     RelationOption,
     SeedOption,
     SensitivitiesOption,
-    TextOptions,
     option,
     sensitivity_of,
 )
 from winnow.cli.recording import UNRECORDED, Record
 from winnow.cli.reporting import reported, saved_then_shown
 from winnow.core.relation import Relation
+from winnow.read.options import TextFormat
 from winnow.select.request import Select
 
 _COLUMNS = "Columns of the file"
@@ -51,8 +50,8 @@ def select(
         ),
     ],
     asked: Typed[Select],
+    text: Typed[TextFormat],
     seed: SeedOption = None,
-    text: TextOptions = PLAIN_TEXT,
     label: Annotated[
         str | None,
         option(
@@ -105,7 +104,7 @@ def select(
             label_column=label,
             score_column=score,
             header=header,
-            **text.said(),
+            text=text(),
         )
         scores = seal_scores(
             values,

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from winnow.cli.derived import Typed
 from winnow.cli.options import (
-    PLAIN_TEXT,
     JsonOption,
     OutOption,
     SeedOption,
-    TextOptions,
     check_unit_said,
     option,
     relation_of_people,
@@ -23,6 +21,8 @@ from winnow.cli.reporting import reported, saved_then_shown
 from winnow.core.checks import count as whole
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
+from winnow.read.options import TextFormat
+from winnow.select.cli.groups import ONE_LIST, GroupOptions
 from winnow.select.request import FindLabels
 
 _COLUMNS = "Columns and people"
@@ -56,8 +56,9 @@ def labels(
     ],
     item: Annotated[str, option("--item", "COLUMN", "The column of items.", _COLUMNS)],
     asked: Typed[FindLabels],
+    text: Typed[TextFormat],
     seed: SeedOption = None,
-    text: TextOptions = PLAIN_TEXT,
+    grouped: GroupOptions = ONE_LIST,
     person: Annotated[
         str | None,
         option("--person", "COLUMN", "The column that says whose event it is.", _COLUMNS),
@@ -92,7 +93,7 @@ def labels(
     from winnow.cli.files import are_large, check_targets, named_by
     from winnow.cli.printing import counting
     from winnow.cli.recording import warn_of_other_labels
-    from winnow.select.cli.source import about_log, counts_of_log
+    from winnow.select.cli.source import about_log, counts_of_log, reading_of_log
     from winnow.select.cli.view import save_top, show_labels
 
     relation, budget = record.account(relation, Relation.ADD_REMOVE)
@@ -106,14 +107,13 @@ def labels(
     request = asked(budget=budget, seed=seed)
     read = named_by(file)
     check_targets(read, out, None)
-    about = about_log(item, person, max_items, relation, None)
+    groups = grouped.said(line_breaks=text.line_breaks)
+    about = about_log(item, person, max_items, relation, None, groups)
     plan = request.plan(about)  # what cannot be met is refused before anything is read
     warn_of_other_labels(budget, read)
     with counting(f"counting {file}") if are_large(read) else nullcontext() as progress:
-        counted: dict[str, Any] = {"progress": progress, **text.said()}
-        if memory is not None:
-            counted["memory"] = memory
-        counts = counts_of_log(file, item, person, max_items, about, seed, **counted)
+        reading = reading_of_log(memory, seed, progress)
+        counts = counts_of_log(file, item, person, max_items, about, text=text(), reading=reading)
         released = plan.run(counts, budget=budget, seed=seed)
 
     def show() -> None:
@@ -122,7 +122,7 @@ def labels(
 
     with saved_then_shown(released, json, show):
         if out is not None:
-            save_top(out, released, with_counts=False)
+            save_top(out, released)
 
 
 @reported()

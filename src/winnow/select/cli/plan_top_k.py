@@ -15,7 +15,6 @@ from winnow.cli.options import (
     ConfidenceOption,
     HeaderOption,
     JsonOption,
-    LineBreaksOption,
     OutOption,
     option,
     plot_of,
@@ -24,6 +23,7 @@ from winnow.cli.options import (
 from winnow.cli.reporting import reported
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
+from winnow.read.options import TextFormat
 from winnow.select.methods import PickMethod, Sizes
 from winnow.select.request import PlannedTopK
 from winnow.select.top_k_methods import Canonical
@@ -49,6 +49,7 @@ winnow plan top-k --counts last-year.csv -k 10 --epsilon 1 --delta 1e-6 --plot c
 
 @reported()
 def top_k(
+    text: Typed[TextFormat],
     asked: Typed[PlannedTopK],
     counts: Annotated[
         Path | None,
@@ -127,7 +128,6 @@ def top_k(
         int,
         option("--seed", "N", "Of the simulated draws.", _METHOD),
     ] = 0,
-    line_breaks: LineBreaksOption = False,
     json: JsonOption = False,
     out: OutOption = None,
     plot: Annotated[
@@ -150,7 +150,7 @@ def top_k(
         check_figure(plot)
     if out is not None:
         check_target(out)
-    assumed = _assumed(counts, item, count, zipf, top, candidates, line_breaks, header)
+    assumed = _assumed(counts, item, count, zipf, top, candidates, text(), header)
     about = about_counts(len(assumed), max_items=max_items, relation=relation)
     request = asked()
     if request.with_cut:
@@ -227,7 +227,7 @@ def _assumed(
     zipf: float | None,
     top: int | None,
     candidates: int | None,
-    line_breaks: bool,
+    text: TextFormat,
     header: bool,
 ) -> Any:
     """The public counts of a file, or made-up ones."""
@@ -247,13 +247,14 @@ def _assumed(
             counts,
             label_column=item,
             score_column=count,
-            line_breaks=line_breaks,
+            text=text,
             header=header,
             options=("--item", "--count"),
         )[1]
-    if item is not None or count is not None or line_breaks or header:
+    if item is not None or count is not None or text.said or header:
         raise ParameterError(
-            "--item, --count, --line-breaks and --header are for --counts FILE; give the file, too"
+            "--item, --count, --header and what is said of text files are for --counts FILE; give "
+            "the file, too"
         )
     if zipf is None or top is None or candidates is None:
         raise ParameterError(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import winnow
-from winnow.cli.options import PLAIN_TEXT, TextOptions, check_unit_said
+from winnow.cli.options import check_unit_said
 from winnow.core.options import AUTO
 from winnow.core.relation import Relation
 from winnow.core.utility import declared
@@ -15,10 +14,13 @@ from winnow.errors import DataError, InputError, ParameterError
 from winnow.foreign import reason
 from winnow.read.counts import SealedCounts, private_counts
 from winnow.read.files import STDIN, read_scores
+from winnow.read.groups import Groups
+from winnow.read.options import Reading, TextFormat
 from winnow.read.people import PersonBound
 from winnow.read.records import csv_records, lines_of, text_of
 from winnow.read.scores import seal_scores
 from winnow.select.about import AboutScores
+from winnow.select.crossing.groups import EachGroup, OverPairs
 from winnow.select.label_methods import OF_PRIVATE_LABELS
 from winnow.select.mechanisms.truncated_laplace import TruncatedLaplace
 from winnow.select.mechanisms.unknown_domain import LimitedDomain, StabilityThreshold
@@ -28,6 +30,8 @@ from winnow.select.plan.top_k.verb import TopKPlan
 from winnow.select.request import TopK
 from winnow.select.top_k_methods import OF_LISTS
 
+Progress = Callable[[int, int], None] | None
+
 
 def about_log(
     item: str,
@@ -35,14 +39,21 @@ def about_log(
     most: int | None,
     relation: Relation,
     public: Sequence[str] | None,
+    groups: Groups | None = None,
 ) -> AboutScores:
     """What is public of the counts of a log before it is counted."""
-    bound = None
+    if groups is not None and public is not None and groups.names is None:
+        raise ParameterError(
+            "--items is a public list, and the groups would be found in the data; list them, too, "
+            "with --groups"
+        )
+    bound, many = None, 1 if groups is None else len(groups.names or (1,))
     if person is not None and most is not None:
         bound = PersonBound(person, item, most)
     return AboutScores(
         utility=declared(1, True, relation),
-        candidates=None if public is None else len(public),
+        candidates=None if public is None else len(public) * many,
+        groups=groups,
         max_items=1 if person is None else most,
         private=public is None,
         weighed=public is None and person is not None,
@@ -100,7 +111,10 @@ def words_of(methods: Iterable[type[PickMethod]]) -> list[str]:
 def threshold_text(plan: TopKPlan) -> str | None:
     """Which labels were suppressed, where labels are private: public numbers."""
     utility = plan.about.utility
-    match plan.release.mechanism:
+    mechanism = plan.release.mechanism
+    if isinstance(mechanism, OverPairs | EachGroup):
+        mechanism = mechanism.inner
+    match mechanism:
         case StabilityThreshold() | TruncatedLaplace() as chosen:
             passed = chosen.threshold(utility)
             return f"Labels with a noisy count below {passed:,} were suppressed."
@@ -173,7 +187,7 @@ def counts_of_file(
     count: str,
     about: AboutScores,
     *,
-    text: TextOptions = PLAIN_TEXT,
+    text: TextFormat,
     header: bool = False,
 ) -> SealedCounts:
     """Ready counts of a file, whose items are public or were found in the data."""
@@ -183,7 +197,7 @@ def counts_of_file(
         score_column=count,
         header=header,
         options=("--item", "--count"),
-        **text.said(),
+        text=text,
     )
     if counts.dtype.kind != "i" or (counts < 0).any():
         raise DataError(
@@ -196,14 +210,22 @@ def counts_of_file(
     return SealedCounts(sealed.values, names, about.utility, about.max_items)
 
 
+def reading_of_log(memory: str | None, seed: int | None, progress: Progress) -> Reading:
+    """How a log is read: with a seed the same items of a person are kept again."""
+    salt = None if seed is None else f"seed {seed}"
+    return Reading(memory=memory or Reading.memory, salt=salt, progress=progress)
+
+
 def counts_of_log(
     file: str,
     item: str,
     person: str | None,
     most: int | None,
     about: AboutScores,
-    seed: int | None,
-    **how: Any,
+    *,
+    text: TextFormat,
+    reading: Reading,
+    items: Sequence[str] | None = None,
 ) -> SealedCounts:
     """The people of an event log, counted."""
     return winnow.counts(
@@ -211,9 +233,11 @@ def counts_of_log(
         item=item,
         person=person,
         max_items=most,
+        by=about.groups,
+        items=items,
         relation=about.relation,
-        salt=None if seed is None else f"seed {seed}",  # repeatable, too
-        **how,
+        text=text,
+        reading=reading,
     )
 
 

@@ -15,6 +15,7 @@ from winnow.core.noise import discrete_laplace_array
 from winnow.core.noisy_top.count_classes import CountClasses, Drawn, noisy_counts_of
 from winnow.core.noisy_top.filter import Scores
 from winnow.core.noisy_top.grid import largest_by_lot
+from winnow.core.noisy_top.laplace_counts import near_the_largest
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.unit import counted
@@ -24,6 +25,11 @@ from winnow.privacy.rounding import stated_at_least
 from winnow.read.scores import SealedScores
 from winnow.select.crossing.private_labels import check_whole
 from winnow.select.crossing.selection import Selection, check_size
+
+Integers = NDArray[np.int64]
+
+_MOST_SELECTED = 4
+"""Where more than this part of the counts is listed, noise is drawn for all: both are public."""
 
 
 @dataclass(frozen=True)
@@ -74,9 +80,14 @@ class CountsWithNoise(Selection):
 
     def _listed(self, scores: Scores, utility: Utility, tape: Tape) -> tuple[list[int], list[int]]:
         """The positions of the k largest noisy counts, equal ones by lot, and these counts."""
-        noisy = np.asarray(scores, np.int64) + self._noise(tape, len(scores), utility)
+        places, noisy = self._near(np.asarray(scores, np.int64), utility, tape)
         chosen = largest_by_lot(noisy, self.k, tape.child("ties"))
-        return chosen.tolist(), noisy[chosen].tolist()
+        return places[chosen].tolist(), noisy[chosen].tolist()
+
+    def _near(self, counts: Integers, utility: Utility, tape: Tape) -> tuple[Integers, Integers]:
+        """Places that hold those of the k largest noisy counts, and the noisy counts there."""
+        noisy = counts + self._noise(tape, len(counts), utility)
+        return np.arange(len(counts)), noisy
 
 
 @dataclass(frozen=True)
@@ -119,6 +130,11 @@ class NoisyCounts(CountsWithNoise):
 
     def _noise(self, tape: Tape, size: int, utility: Utility) -> NDArray[np.int64]:
         return discrete_laplace_array(tape, size, self.scale(utility))
+
+    def _near(self, counts: Integers, utility: Utility, tape: Tape) -> tuple[Integers, Integers]:
+        if _MOST_SELECTED * self.k > len(counts):
+            return super()._near(counts, utility, tape)
+        return near_the_largest(counts, tape, self.scale(utility), self.k)
 
     def _largest(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
         return noisy_counts_of(classes, tape, self.scale(utility), self.k)

@@ -1,0 +1,329 @@
+"""``winnow.plan.moments``: the plan that ``winnow.moments`` runs, from public facts alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from winnow.core.key import Key
+from winnow.core.notebook import Card, InNotebook, lines_card, ruled
+from winnow.core.options import takes
+from winnow.core.padding import Padding
+from winnow.core.plan import Plan
+from winnow.core.released import Released
+from winnow.errors import ParameterError
+from winnow.foreign import guarded
+from winnow.numbers.about import asked_column
+from winnow.numbers.moments.estimates import ColumnEstimates, MomentNumbers
+from winnow.numbers.moments.measured import PARTS, ValuedColumn, measured_for
+from winnow.numbers.moments.mechanism import NoisySums
+from winnow.numbers.moments.noise import SumNoise
+from winnow.numbers.moments.request import Moments, PlannedMoments
+from winnow.numbers.moments.result import ReleasedMoments
+from winnow.numbers.moments.sensitivity import Exchanged
+from winnow.numbers.moments.settings import TYPICAL, MomentsTerms, chosen
+from winnow.privacy import Budget
+from winnow.privacy.sizing import sizing_accountant
+from winnow.read.about import AboutTable, about_table
+from winnow.read.crossing import SealedTable, sealed_table
+
+MOST_SUMS = 10**7
+"""Of all groups: they are drawn one by one."""
+_SECONDS, _SECONDS_OF_SUM, _SECONDS_OF_ROW = 0.05, 4e-6, 1e-7
+_STEPS, _MOST_EPSILON = 60, 2.0**20
+
+
+@dataclass(frozen=True)
+class MomentRow:
+    """How far a released number is from the true one."""
+
+    column: str
+    statistic: str
+    standard_error: float | None
+    """Of a mean, a variance or a deviation for the public or stated number of rows, and values
+    that are spread evenly; None: the number is not known, and the error is ``times_rows`` over it.
+    """
+    times_rows: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MomentsPlan(Plan[SealedTable, ReleasedMoments], InNotebook):
+    """What ``winnow.moments`` charges, draws and promises, before rows are looked at."""
+
+    mechanism: NoisySums
+    asked: Moments = field(repr=False)
+    about: AboutTable = field(repr=False)
+    """What is public of the table."""
+    columns: tuple[ValuedColumn, ...] = field(repr=False)
+    groups: int = 1
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon that was asked for, or found for a wanted error."""
+        return float(self.asked.epsilon)
+
+    @cached_property
+    def expected(self) -> tuple[MomentRow, ...]:
+        """What to expect of each statistic of each column."""
+        rows = None if self.about.rows is None else max(1.0, self.about.rows / self.groups)
+        noise = SumNoise.of(self.mechanism)
+        return tuple(
+            _expected(noise, column, statistic, rows)
+            for column in self.columns
+            for statistic in self.asked.statistics
+        )
+
+    @property
+    def error(self) -> float | None:
+        """The largest standard error, of means where they are asked for; None: it depends on n."""
+        names = {"mean"} if "mean" in self.asked.statistics else set(self.asked.statistics)
+        errors = [row.standard_error for row in self.expected if row.statistic in names]
+        known = [each for each in errors if each is not None]
+        return max(known) if len(known) == len(errors) else None
+
+    @property
+    def answers(self) -> int:
+        """How many numbers are released."""
+        return self.groups * len(self.columns) * len(self.asked.statistics)
+
+    def ready(self, data: Any) -> SealedTable:
+        """The table; that of another plan is refused."""
+        table = sealed_table(data)
+        self.about.check(about_table(table))
+        return table
+
+    @guarded
+    def run(
+        self,
+        data: SealedTable,
+        *,
+        budget: Budget | None = None,
+        seed: int | None = None,
+        padding: Padding | None = None,
+    ) -> Released[ReleasedMoments]:
+        """Charge the budget, draw all sums, and release what follows from them."""
+        held = padding or self.asked.running.padding()
+        return super().run(data, budget=budget, seed=seed, padding=held)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain data, ready for JSON."""
+        return {
+            "columns": [column.name for column in self.columns],
+            "by": list(self.asked.by),
+            "groups": self.groups,
+            "epsilon": self.epsilon,
+            "delta": float(self.asked.delta),
+            "level": float(self.asked.level),
+            "relation": str(self.relation),
+            "rows_per_person": self.about.rows_per_person,
+            "rows": self.about.rows,
+            "mechanism": self.name,
+            "guarantee": self.guarantee.to_dict(),
+            "reason": self.reason,
+            "error": self.error,
+            "moments": [asdict(row) for row in self.expected],
+        }
+
+    def table(self) -> list[list[str]]:
+        """What to expect of each number, under headings."""
+        lines = [["column", "statistic", "standard error"]]
+        for row in self.expected:
+            if row.standard_error is not None:
+                error = f"{row.standard_error:,.4g}"
+            else:
+                error = f"{row.times_rows:,.4g} / rows"
+            lines.append([row.column, row.statistic, error])
+        return lines
+
+    def _card(self) -> Card:
+        return lines_card(str(self).split("\n", 1)[0], self.table())
+
+    def __str__(self) -> str:
+        return "\n".join([super().__str__(), "", *ruled(self.table(), texts=(0, 1))])
+
+
+@takes(PlannedMoments)
+def moments(about: AboutTable | SealedTable, asked: PlannedMoments) -> MomentsPlan:
+    """Say what ``winnow.moments`` does with such a table; nothing is read and nothing is spent.
+
+    ``about`` is a sealed table, of which only what is public is looked at, or
+    ``wn.plan.table(schema, rows=)`` where there is none yet. The plan says the standard error of
+    every statistic; where the number of rows is not known, that of a mean is a number over it.
+    ``error=`` finds the epsilon for a wanted error. ``plan.run(table, budget=)`` releases it.
+    """
+    return asked.plan(about)
+
+
+def planned_for(asked: PlannedMoments, about: Any) -> MomentsPlan:
+    """The plan at an epsilon, or at the least one that brings the wanted error."""
+    if (asked.epsilon is None) == (asked.error is None):
+        raise ParameterError("a plan has an epsilon or a wanted error; give epsilon= or error=")
+    if asked.epsilon is not None:
+        return planned(asked.at(asked.epsilon), about)
+    assert asked.error is not None
+    wanted = float(asked.error)
+
+    def reached(epsilon: float) -> bool:
+        found = planned(asked.at(epsilon), about).error
+        if found is None:
+            raise ParameterError(
+                "the error of a mean depends on the number of rows, which is not known; state it "
+                "where the table is described (rows=), or give epsilon="
+            )
+        return found <= wanted
+
+    low, high = 2.0**-20, 1.0
+    while not reached(high):
+        low, high = high, 2 * high
+        if high > _MOST_EPSILON:
+            raise ParameterError(f"error={wanted:g} is not reached by any epsilon; allow more")
+    for _ in range(_STEPS):
+        if high / low < 1.0001:
+            break
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if reached(middle) else (middle, high)
+    return planned(asked.at(float(f"{high * 1.00001:.5g}")), about)
+
+
+def planned(asked: Moments, about: Any) -> MomentsPlan:
+    """The plan of a request, by what is public of the table."""
+    public = about_table(about)
+    if public.schema is None:
+        raise ParameterError("moments need the schema of the table; give wn.plan.table(schema)")
+    columns: list[ValuedColumn] = []
+    by: tuple[int, ...] = ()
+    for name in asked.values:
+        found = asked_column(public.schema, name, asked.by)
+        declared = public.schema.columns[found.place]
+        optional = declared.missing_code is not None or declared.other
+        columns.append(ValuedColumn(name, found.place, found.grid, optional, declared.clip))
+        by = found.by
+    groups = math.prod(public.schema.shape[place] for place in by)
+    known = public.rows_are_public and not by
+    measured = measured_for(columns, asked.statistics, rows_are_public=known)
+    if not measured:
+        raise ParameterError(
+            "the number of rows is public, so there is nothing to count; ask for sums or means"
+        )
+    if groups * len(measured) > MOST_SUMS:
+        raise ParameterError(
+            f"{groups:,} groups of {len(measured)} sums are more than {MOST_SUMS:,} numbers; name "
+            "fewer groups or columns"
+        )
+    terms = MomentsTerms(
+        asked.epsilon,
+        asked.delta,
+        tuple(columns),
+        tuple(asked.statistics),
+        Exchanged(public.relation, groups if by else 1, public.rows_per_person),
+        "best" if asked.budget is None else sizing_accountant(asked.budget, asked.delta),
+    )
+    mechanism = chosen(terms, measured)
+    return MomentsPlan(
+        mechanism=mechanism,
+        relation=public.relation,
+        guarantee=mechanism.guarantee(mechanism.promise(public.relation)),
+        draw=_draw(asked, public, mechanism, tuple(columns), by),
+        check=mechanism.check,
+        seconds=_SECONDS
+        + _SECONDS_OF_SUM * groups * len(measured)
+        + _SECONDS_OF_ROW * (public.rows or 0),
+        asked=asked,
+        about=public,
+        columns=tuple(columns),
+        groups=groups,
+    )
+
+
+def _expected(
+    noise: SumNoise, column: ValuedColumn, statistic: str, rows: float | None
+) -> MomentRow:
+    name, half = column.name, float(column.half)
+    if statistic == "count":
+        return MomentRow(name, statistic, noise.of_count(column))
+    if statistic == "sum":
+        return MomentRow(name, statistic, noise.of_sum(column))
+    mean, variance = math.sqrt(TYPICAL), float(TYPICAL)
+    if statistic == "mean":
+        error, most = half * noise.of_mean(column, mean), half
+    else:
+        own = float(noise.of_variance(column, mean, variance))
+        error, most = half**2 * own, half**2 / 2
+        if statistic == "deviation":
+            error, most = half * own / (2 * math.sqrt(variance)), half / 2
+    return MomentRow(name, statistic, None if rows is None else min(error / rows, most), error)
+
+
+def _draw(
+    asked: Moments,
+    public: AboutTable,
+    mechanism: NoisySums,
+    columns: tuple[ValuedColumn, ...],
+    by: tuple[int, ...],
+) -> Callable[[SealedTable, Key], ReleasedMoments]:
+    """The draw, and all that follows from its noisy sums."""
+    assert public.schema is not None
+    labels = [public.schema.columns[place].labels for place in by]
+    noise, level = SumNoise.of(mechanism), float(asked.level)
+
+    def draw(table: SealedTable, key: Key) -> ReleasedMoments:
+        parts = mechanism.drawn(table, by, key)
+        sums: dict[tuple[str, str | None], Any] = {}
+        for each, held in zip(mechanism.measured, parts.T, strict=True):
+            name = None if each.column is None else each.column.name
+            sums[each.kind, name] = held.astype(np.float64) / PARTS / each.times
+        rows = None
+        if public.rows_are_public and not by:
+            rows = table.n if public.rows is None else public.rows
+        held, notes = {}, []
+        for column in columns:
+            found = ColumnEstimates(column, sums, noise, 1 - level, rows)
+            for statistic in asked.statistics:
+                numbers = found.of(statistic)
+                held[column.name, statistic] = numbers if by else _first(numbers)
+            notes += _notes(column, asked, held)
+        return ReleasedMoments(
+            columns=tuple(asked.values),
+            statistics=tuple(asked.statistics),
+            held=held,
+            level=level,
+            by=tuple(asked.by),
+            groups=tuple(product(*labels)) if by else (),
+            notes=tuple(notes),
+        )
+
+    return draw
+
+
+def _first(numbers: MomentNumbers) -> MomentNumbers:
+    parts = (numbers.value, numbers.standard_error, numbers.low, numbers.high)
+    return MomentNumbers(*(each[0] for each in parts))
+
+
+def _notes(
+    column: ValuedColumn, asked: Moments, held: dict[tuple[str, str], MomentNumbers]
+) -> list[str]:
+    """What a reader has to know of one column's numbers."""
+    found = []
+    if column.clip:
+        low, high = column.grid.value(0), column.grid.value(column.top)
+        found.append(
+            f"Values of {column.name} below {low:,} or above {high:,} count as these; intervals "
+            "are about the values that were counted."
+        )
+    if "mean" in asked.statistics:
+        mean = held[column.name, "mean"]
+        wide = np.atleast_1d(mean.high - mean.low >= 2 * float(column.half) * (1 - 1e-9))
+        if wide.any():
+            found.append(
+                f"{int(wide.sum()):,} of {wide.size:,} means of {column.name} have the whole "
+                "declared range as their interval: too few rows for the noise. They stand for "
+                "nothing; larger groups or a larger epsilon help."
+            )
+    return found

@@ -1,0 +1,121 @@
+"""What is asked of ``winnow.moments``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Annotated, Any
+
+from winnow.core.checks import Real, probability
+from winnow.core.options import EPSILON, Checked, Option
+from winnow.core.request import Run, run_of
+from winnow.errors import ParameterError
+from winnow.foreign import shown
+from winnow.numbers.moments.measured import STATISTICS
+
+if TYPE_CHECKING:
+    from winnow.numbers.moments.plan import MomentsPlan
+    from winnow.privacy import Budget
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskedMoments(Checked):
+    """What moments and their plan are asked for alike."""
+
+    values: Annotated[
+        Sequence[str], Option("The columns of numbers, or one of them.", "A,B,...", served=20)
+    ] = field(kw_only=False)
+    statistics: Annotated[
+        Sequence[str],
+        Option(
+            "Which numbers: count, sum, mean, variance, deviation; the first three by default.",
+            "NAME,...",
+            served=5,
+        ),
+    ] = field(default=(), kw_only=False)
+    by: Annotated[
+        Sequence[str], Option("Those of each group of these columns.", "A,B,...", served=20)
+    ] = ()
+    epsilon: Annotated[Real | None, EPSILON] = None
+    delta: Annotated[
+        Real, Option("E.g. 1e-6: less noise on several numbers.", "D", least=0, below=1)
+    ] = 0.0
+    level: Annotated[
+        Real,
+        Option(
+            "With what probability each interval holds; it costs nothing.", "P", above=0, below=1
+        ),
+    ] = 0.95
+    budget: Budget | None = None
+    run: Run | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, default in (("values", ()), ("statistics", ("count", "sum", "mean"))):
+            said = getattr(self, name)
+            if isinstance(said, str):
+                object.__setattr__(self, name, (said,))
+            elif not isinstance(said, Sequence) or not all(isinstance(n, str) for n in said):
+                raise ParameterError(f"{name}={shown(said)} is not a list of names; give one")
+            else:
+                object.__setattr__(self, name, tuple(said) or default)
+            held = getattr(self, name)
+            if not held:
+                raise ParameterError(f"{name}= is empty; name at least one")
+            if len(set(held)) < len(held):
+                raise ParameterError(f"{name}={list(held)} names one twice; name each once")
+        if isinstance(self.by, str) or not isinstance(self.by, Sequence):
+            raise ParameterError(f"by={shown(self.by)} is not a list; give a list of columns")
+        for each in self.statistics:
+            if each not in STATISTICS:
+                raise ParameterError(
+                    f"the statistic {shown(each)} is unknown; choose among {', '.join(STATISTICS)}"
+                )
+        probability(level=self.level)
+        if self.running.progress is not None:
+            raise ParameterError("progress= is for rounds, and moments have none; leave it out")
+
+    @property
+    def running(self) -> Run:
+        """How it runs."""
+        return run_of(self.run)
+
+    def at(self, epsilon: Real) -> Moments:
+        """The release at an epsilon."""
+        said = {each.name: getattr(self, each.name) for each in fields(AskedMoments)}
+        return Moments(**{**said, "epsilon": epsilon})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moments(AskedMoments):
+    """Counts, sums, means and variances of columns of numbers."""
+
+    epsilon: Annotated[Real, EPSILON] = field()
+    seed: Any = None
+
+    def plan(self, about: Any) -> MomentsPlan:
+        """What is charged, drawn and promised, from what is public of the table."""
+        from winnow.numbers.moments.plan import planned
+
+        return planned(self, about)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlannedMoments(AskedMoments):
+    """Moments that are to be planned, by their epsilon or by the error that is wanted."""
+
+    error: Annotated[
+        Real | None,
+        Option(
+            "The largest standard error that is wanted in the place of epsilon=, of means where "
+            "they are asked for, in the unit of the column.",
+            "E",
+            above=0,
+        ),
+    ] = None
+
+    def plan(self, about: Any) -> MomentsPlan:
+        """The plan at epsilon=, or at the least epsilon that brings the error."""
+        from winnow.numbers.moments.plan import planned_for
+
+        return planned_for(self, about)

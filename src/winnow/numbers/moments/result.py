@@ -1,0 +1,128 @@
+"""Released moments: a number, its standard error and its interval, for each statistic and group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.core.frames import Columns, Framed, labelled
+from winnow.core.notebook import Card, InNotebook, columns_card
+from winnow.core.saving import check_target, save_columns, write_json
+from winnow.errors import ParameterError
+from winnow.foreign import shown
+from winnow.numbers.moments.estimates import MomentNumbers
+
+_PARTS = ("value", "standard_error", "low", "high")
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedMoments(InNotebook, Framed):
+    """Statistics of columns of numbers, of the whole table or of each group."""
+
+    columns: tuple[str, ...]
+    statistics: tuple[str, ...]
+    held: Mapping[tuple[str, str], MomentNumbers]
+    """By column and statistic: an array of the groups, or a number of the whole table."""
+    level: float
+    """With what probability each interval holds what was counted."""
+    by: tuple[str, ...] = ()
+    groups: tuple[tuple[Any, ...], ...] = ()
+    """The labels of each group."""
+    notes: tuple[str, ...] = ()
+    """What a reader has to know."""
+
+    def of(self, column: str, statistic: str) -> MomentNumbers:
+        """The numbers of one statistic: ``.value``, ``.standard_error``, ``.low`` and ``.high``.
+
+        Numbers of the whole table, or arrays in the order of ``groups``.
+        """
+        found = self.held.get((column, statistic))
+        if found is None:
+            raise ParameterError(
+                f"{shown(statistic)} of {shown(column)} was not released; there are "
+                f"{', '.join(self.statistics)} of {', '.join(self.columns)}"
+            )
+        return found
+
+    def to_columns(self) -> Columns:
+        """One row for each group, column and statistic."""
+        groups = max(1, len(self.groups))
+        each = [(column, name) for column in self.columns for name in self.statistics]
+        found: Columns = {}
+        for place, name in enumerate(self.by):
+            labels = tuple(group[place] for group in self.groups)
+            found[name] = labelled(labels, np.repeat(np.arange(groups), len(each)))
+        for name, texts in zip(("column", "statistic"), zip(*each, strict=True), strict=True):
+            found[self._own(name)] = labelled(texts, np.tile(np.arange(len(each)), groups))
+        for name in _PARTS:
+            held = [np.atleast_1d(getattr(self.held[key], name)) for key in each]
+            found[self._own(name)] = np.stack(held, axis=1).ravel()
+        return found
+
+    def _own(self, name: str) -> str:
+        """A column's name that no column of the groups has."""
+        return f"{name}_" if name in self.by else name
+
+    def to_dict(self) -> dict[str, Any]:
+        """All numbers as plain data, ready for JSON."""
+        columns = self.to_columns()
+        lists = [column.tolist() for column in columns.values()]
+        return {
+            "columns": list(self.columns),
+            "statistics": list(self.statistics),
+            "by": list(self.by),
+            "level": self.level,
+            "moments": [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)],
+            **({"notes": list(self.notes)} if self.notes else {}),
+        }
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> ReleasedMoments:
+        """The numbers that ``to_dict`` wrote."""
+        rows, by = document["moments"], tuple(document["by"])
+        columns, statistics = tuple(document["columns"]), tuple(document["statistics"])
+        each = [(column, name) for column in columns for name in statistics]
+        groups = tuple(dict.fromkeys(tuple(row[name] for name in by) for row in rows))
+        held = {}
+        for place, key in enumerate(each):
+            parts = []
+            for name in _PARTS:
+                own = f"{name}_" if name in by else name
+                numbers = np.array([row[own] for row in rows[place :: len(each)]])
+                parts.append(numbers if by else numbers[0])
+            held[key] = MomentNumbers(*parts)
+        return cls(
+            columns=columns,
+            statistics=statistics,
+            held=held,
+            level=document["level"],
+            by=by,
+            groups=groups if by else (),
+            notes=tuple(document.get("notes", ())),
+        )
+
+    def save(self, path: str | Path, *, about: Mapping[str, Any] | None = None) -> None:
+        """Save whole or not at all, as CSV, Parquet or JSON, with guarantee and receipt."""
+        target = Path(path)
+        check_target(target)
+        if target.suffix.lower() == ".json":
+            write_json(target, self.to_dict() | ({"about": dict(about)} if about else {}))
+        else:
+            save_columns(target, self.to_columns(), about)
+
+    def _card(self) -> Card:
+        many = max(1, len(self.groups)) * len(self.held)
+        title = f"Moments of {', '.join(self.columns)}: {many:,} released"
+        card = columns_card(title, self.to_columns(), len(self.by) + 2)
+        return card.with_notes(*(("note", note) for note in self.notes))
+
+    def __repr__(self) -> str:
+        of = f" by {', '.join(self.by)}" if self.by else ""
+        many = max(1, len(self.groups)) * len(self.held)
+        return f"<{many:,} released moments of {', '.join(self.columns)}{of}>"
