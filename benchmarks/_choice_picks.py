@@ -25,7 +25,7 @@ from winnow.select.about import AboutScores
 from winnow.select.crossing.selection import Selection
 from winnow.select.errors import best_order
 from winnow.select.methods import Sizes
-from winnow.select.table import choose, noises, unit_of
+from winnow.select.table import choose, in_order, noises, unit_of
 from winnow.select.top_k_methods import LimitedDomain, Stability
 
 COUNTS = wn.Utility.declare(1, monotone=True)
@@ -78,6 +78,7 @@ def lists_of(
         asked_of = sizes if method.needs_delta else replace(sizes, delta=0.0)
         with suppress(wn.ParameterError):
             made = method.mechanism(about, asked_of)
+            made = in_order(made) if ordered else made
             found[method.word()] = seen(made, true, seed, draws, ordered=ordered)
     word = chosen.method.word()
     default = found.get(word)

@@ -39,9 +39,9 @@ from winnow.select.predicted import (
 
 Floats = NDArray[np.float64]
 
-_SIZES = (300.0, 3_000.0, 30_000.0, 300_000.0, 3_000_000.0)
-"""People of the most common item. On 2,964 generated settings these, sizes of 50 to 50,000 and of
-100 to 800,000 had means within .012 of each other: the choice hardly depends on them."""
+_SIZES = tuple(float(size) for size in np.geomspace(60, 3_000_000, 6))
+"""People of the most common item, a factor of nine apart. On 452 generated settings ten sizes and
+twice the shapes had a geometric mean of 1.054, these 1.059, and five sizes from 300 on 1.076."""
 _SAME = 0.02
 """Mean losses that the predictions do not tell apart: then no delta is spent, and what stands
 first is taken."""
@@ -74,10 +74,11 @@ def _shapes(d: int, ranks: Floats, size: float) -> list[Floats]:
         size + math.sqrt(size) * below,  # all alike, but for chance
         size * (1.0 - (ranks - 1.0) / d),
         size * np.exp(1.2 * below),
-        *(size / ranks**power for power in (0.25, 0.5, 1.0, 1.5)),
+        *(size / ranks**power for power in (0.25, 0.5, 0.75, 1.0, 1.5)),
+        *(size * (head + 1) / (ranks + head) for head in (10, 100) if head < d),
         *(  # some stand out, and the others are alike
             np.where(ranks <= head, size * (1.1 - 0.1 * ranks / head), rest)
-            for head in (5, 50)
+            for head in (1, 5, 50)
             if head < d
         ),
     ]

@@ -18,7 +18,6 @@ from winnow.core.utility import Utility, declared
 from winnow.errors import GuaranteeError, ParameterError
 from winnow.mechanisms import CLASSES as CLASS_ROWS
 from winnow.mechanisms import row_named
-from winnow.privacy import zcdp_rho
 from winnow.select.about import AboutClasses, AboutScores
 from winnow.select.crossing.private_labels import UnknownDomain
 from winnow.select.crossing.selection import FromClasses, Selection
@@ -59,6 +58,10 @@ if TYPE_CHECKING:
     from winnow.select.choice import PlannedNoise
 
 ALL = (*OF_LISTS, *OF_PRIVATE_LABELS)
+_FEW_ITEMS = 8
+"""Gamma takes part up to so many items, or where half of the items are asked for. On 510 generated
+lists of 5 to 60 items it lost up to 10 % there against the best of all, in the geometric mean of a
+size, and 25 % at 60; elsewhere up to 80 %. Its formula is too good: rare large noise is missing."""
 
 
 def selection_of(
@@ -233,8 +236,8 @@ def noises(
     """The noise of every method that may run, in people, and the preferred ones first.
 
     Where counts are wanted, too, they are free with noise on every count; the others have half of
-    epsilon left. Noise for a delta is sized by zero-concentrated DP here, which is quick, and by
-    the accountant of the release when it runs.
+    epsilon left. Gaussian noise is sized as it will be; rounds of peeling are as good as normal
+    here (within 1 % from 30 rounds on, 7 % at three), and are sized exactly when they run.
     """
     from winnow.select.choice import PlannedNoise
     from winnow.select.mechanisms import canonical
@@ -256,17 +259,28 @@ def noises(
     found[Joint()] = PlannedNoise("joint", 2 * float(utility.width) / each)
     one = PeelPermuteAndFlip() if k == 1 else Oneshot()
     found[one] = PlannedNoise("exponential", 2 * k * half_width / each)
-    if about.candidates is not None:
+    if about.candidates is not None and about.candidates <= max(_FEW_ITEMS, 2 * k):
         found[Gamma()] = PlannedNoise("uniform", (about.candidates + 1) * half_width / each)
     if exact("delta", sizes.delta) > 0 and sizes.accountant != "pure":
-        rho = float(zcdp_rho(share, sizes.delta))
-        round_epsilon = max(float(share) / k, math.sqrt(8 * rho / k))
-        scale = 2 * half_width / (round_epsilon * person)
+        mu = _normal(share, sizes, utility.relation)
+        each_round = max(float(share) / k, 2 * mu / math.sqrt(k))
+        scale = 2 * half_width / (each_round * person)
         found[PeelGumbel()] = PlannedNoise("gumbel", scale, spends_delta=True)
         if most is not None:
-            spread = math.sqrt(people * most / (2 * float(zcdp_rho(epsilon, sizes.delta))))
+            spread = math.sqrt(people * most) / _normal(epsilon, sizes, utility.relation)
             found[Gaussian()] = PlannedNoise("gaussian", spread, spends_delta=True)
     return found
+
+
+def _normal(epsilon: Real, sizes: Sizes, relation: Relation) -> float:
+    """One over the deviation of Gaussian noise at a sensitivity of 1, by the release's accountant.
+
+    k rounds of e-bounded range compose to noise with k e^2/4 in the place of its square, nearly.
+    """
+    from winnow.select.mechanisms.gaussian_counts import calibrated_noise
+
+    both = exact("epsilon", epsilon), exact("delta", sizes.delta)
+    return float(calibrated_noise(*both, relation, sizes.accountant).parameter)
 
 
 def unit_of(epsilon: Real) -> float:
