@@ -44,7 +44,7 @@ class AboutTable:
         if self.bound is not None:
             return self.bound.counted
         most = self.rows_per_person
-        return at_most("person", most, "row").counted if most > 1 else ""
+        return at_most("person", (most, "row")).counted if most > 1 else ""
 
     def check(self, other: AboutTable) -> None:
         """Refuse a table for which another plan was to be made."""

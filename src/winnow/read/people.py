@@ -67,7 +67,7 @@ class PersonBound:
     @property
     def counted(self) -> str:
         """What of each person is counted, in the words of a receipt."""
-        return at_most(self.who, self.most, self.what).counted
+        return at_most(self.who, (self.most, self.what)).counted
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ class AboutScores:
         if self.bound is not None:
             return self.bound.counted
         most = self.max_items
-        return at_most("person", most, "item").counted if most is not None and most > 1 else ""
+        return at_most("person", (most, "item")).counted if most is not None and most > 1 else ""
 
     def read(self, data: Any) -> Candidates:
         """The data, sealed: what is not sealed yet is taken for what this is about."""
