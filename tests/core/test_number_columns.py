@@ -76,7 +76,7 @@ def test_missing_values_are_a_code_of_their_own_or_outside() -> None:
         ({"low": 0, "high": "a"}, "not a number"),
         ({"low": 0, "high": 2**31, "step": 1}, "at most"),
         ({"low": 2**60, "high": 2**60 + 8, "step": 1}, "larger step"),
-        ({"low": 0, "high": 1, "type": "date"}, "unknown"),
+        ({"low": 0, "high": 1, "type": "day"}, "unknown"),
     ],
 )
 def test_a_grid_that_makes_no_sense_is_refused_with_the_reason(

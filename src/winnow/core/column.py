@@ -7,8 +7,9 @@ Nothing here is learned from data. A column is one of four kinds:
                 numbers of a calendar's unit (year, quarter, month, weekday, hour) of dates
     bins        numbers, or dates and times, between public edges; bin i is
                 [edge_i, edge_{i+1}), the last is closed
-    number      numbers of a public grid low, low + step, ..., high; code i is low + i step, and a
-                value between two points counts as the nearest
+    number      numbers, dates or times of a public grid low, low + step, ..., high; code i is
+                low + i step; a number between two points counts as the nearest, a time as the last
+                one before it
 
 ``missing`` names a code for missing values, ``other`` a last code for whatever is outside;
 ``clip`` puts numbers beyond the outer edges into the outer bins, and those beyond the grid on its
@@ -101,6 +102,7 @@ class Column:
             content = "time" if isinstance(self.edges[0], str) else "number"
         elif self.kind == "number" and self.grid is not None:
             object.__setattr__(self, "codes", checked_grid(self.name, self.grid).size)
+            content = "time" if self.grid.unit else "number"
         else:
             raise ParameterError(f"column {self.name!r} has the unknown kind {self.kind!r}")
         object.__setattr__(self, "content", content)

@@ -26,7 +26,8 @@ Edge = int | float | str
 
 FORMS = (
     '{"codes": n}, {"values": [...]}, {"edges": [...]}, {"range": [low, high], "bins": n}, '
-    '{"type": "number", "low": a, "high": b, "step": c}, {"calendar": "month"} or {"buckets": n}'
+    '{"type": "number", "low": a, "high": b, "step": c}, {"type": "date", "low": a, "high": b}, '
+    '{"calendar": "month"} or {"buckets": n}'
 )
 COMMENT = "_comment"
 CALENDAR: dict[str, range | None] = {

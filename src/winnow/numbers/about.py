@@ -31,13 +31,20 @@ class AskedColumn:
         return math.prod(self.schema.shape[place] for place in self.by)
 
 
-def asked_column(schema: Schema, name: str, by: Sequence[str]) -> AskedColumn:
-    """The column of numbers, or an error that says how to declare it as one."""
+def asked_column(
+    schema: Schema, name: str, by: Sequence[str], *, dates: bool = False
+) -> AskedColumn:
+    """The column of numbers, or of dates and times; or an error that says how to declare it."""
     place = schema.position(name)
     groups = schema.positions(by) if by else ()
     if place in groups:
         raise ParameterError(f"by={list(by)} holds the column {name!r} itself; leave it out")
-    return AskedColumn(schema, place, groups, _grid(schema.columns[place]))
+    grid = _grid(schema.columns[place])
+    if grid.unit and not dates:
+        raise ParameterError(
+            f"the column {name!r} holds dates or times; take quantiles, means or deviations of it"
+        )
+    return AskedColumn(schema, place, groups, grid)
 
 
 def _grid(column: Column) -> NumberGrid:

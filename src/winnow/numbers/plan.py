@@ -151,7 +151,7 @@ def planned(asked: Quantiles, about: Any) -> QuantilesPlan:
     public = about_table(about)
     if public.schema is None:
         raise ParameterError("quantiles need the schema of the table; give wn.plan.table(schema)")
-    of = asked_column(public.schema, asked.column, asked.by)
+    of = asked_column(public.schema, asked.column, asked.by, dates=True)
     parts, whole = asked.parts
     tree = QuantileTree(tuple(sorted(parts)), whole)
     runs = 1 if asked.level is None else 3

@@ -151,12 +151,13 @@ def _moments(value: dict[str, Any]) -> ResultView:
         own = value["moments"][place :: len(kinds)]
         rows = [[row[head] for head in heads] for row in own]
         labels = [", ".join(str(row[head]) for head in value["by"]) for row in own]
-        drawn = [
-            charts.Bar(label, row[-4], row[-2], row[-1])
-            for label, row in zip(labels, rows, strict=True)
-        ]
         title = f"{name.capitalize()} of {column}"
-        grids.append(_grid(title, heads, rows, charts.bars(drawn, title)))
+        picture = None
+        if not isinstance(rows[0][-4], str):
+            bars = zip(labels, rows, strict=True)
+            drawn = [charts.Bar(label, row[-4], row[-2], row[-1]) for label, row in bars]
+            picture = charts.bars(drawn, title)
+        grids.append(_grid(title, heads, rows, picture))
     note = f"Each interval holds with probability {value['level']:g}."
     return ResultView(grids=grids, note=" ".join([note, *value.get("notes", [])]))
 
@@ -165,8 +166,10 @@ def _quantiles(value: dict[str, Any]) -> ResultView:
     heads = [*value["by"], *(name for name in value["quantiles"][0] if name not in value["by"])]
     rows = [[row[name] for name in heads] for row in value["quantiles"]]
     named = len(value["by"]) + 1
-    drawn = [charts.Bar(", ".join(map(str, row[:named])), *row[named:]) for row in rows]
-    picture = charts.bars(drawn, f"Quantiles of {value['column']}")
+    picture = None
+    if not isinstance(rows[0][named], str):  # dates and times have no bars
+        drawn = [charts.Bar(", ".join(map(str, row[:named])), *row[named:]) for row in rows]
+        picture = charts.bars(drawn, f"Quantiles of {value['column']}")
     note = ""
     if value.get("level"):
         note = f"All intervals of a group hold with probability {value['level']:g}."

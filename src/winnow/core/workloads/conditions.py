@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from winnow.core.checks import exact
 from winnow.core.column import Column, check_name
 from winnow.core.declaration import Edge, instant, kind_of
+from winnow.core.number_grid import NumberGrid, place_at
 from winnow.core.schema import Schema
 from winnow.core.workloads.conjunction import ConjunctionPart
 from winnow.core.workloads.part import Part
@@ -110,12 +111,13 @@ def _code(column: Column, value: Any) -> int:
             )
         return column.labels.index(value)
     if column.grid is not None:
-        place = None if isinstance(value, str | bool) else column.grid.code(exact("value", value))
+        place = _grid_code(column, column.grid, value)
         if place is None:
+            step = f"{float(column.grid.step):g} {column.grid.unit}".strip()
             raise ParameterError(
-                f"{shown(value)} is no number of the column {column.name!r}: it has those from "
-                f"{column.labels[0]} in steps of {float(column.grid.step):g}; give one of them, "
-                "or a pair (low, high)"
+                f"{shown(value)} is no {'time' if column.grid.unit else 'number'} of the column "
+                f"{column.name!r}: it has those from {column.labels[0]} in steps of {step}; give "
+                "one of them, or a pair (low, high)"
             )
         return place
     if column.kind == "codes":
@@ -137,6 +139,13 @@ def _code(column: Column, value: Any) -> int:
     return column.values.index(value)
 
 
+def _grid_code(column: Column, grid: NumberGrid, value: Any) -> int | None:
+    """The code of a number, or of a date or time; None: it is no point of the grid."""
+    if grid.unit:
+        return grid.code(place_at(instant(column.name, value), grid.unit))
+    return None if isinstance(value, str | bool) else grid.code(exact("value", value))
+
+
 def _between(column: Column, pair: tuple[Any, ...]) -> Mask:
     if column.content not in ("number", "time"):
         raise ParameterError(
@@ -156,7 +165,11 @@ def _between(column: Column, pair: tuple[Any, ...]) -> Mask:
         stop = column.codes if high is None else _edge(column, high)
         mask[start:stop] = True
     elif column.grid is not None:
-        ends = [None if each is None else exact("bound", each) for each in (low, high)]
+        unit = column.grid.unit
+        ends = [
+            None if each is None else place_at(each, unit) if unit else exact("bound", each)
+            for each in (low, high)
+        ]
         start = 0 if ends[0] is None else column.grid.first_from(ends[0])
         stop = column.codes if ends[1] is None else column.grid.first_from(ends[1])
         mask[start:stop] = True

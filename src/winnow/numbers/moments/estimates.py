@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +21,10 @@ Floats = NDArray[np.float64]
 class MomentNumbers:
     """One statistic of one column, in every group: numbers, standard errors and intervals."""
 
-    value: Floats
+    value: NDArray[Any]
     standard_error: Floats
-    low: Floats
-    high: Floats
+    low: NDArray[Any]
+    high: NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +64,20 @@ class ColumnEstimates:
                 return self._scaled(2)
             case _:
                 return self._scaled(1)
+
+    def shown(self, statistic: str) -> MomentNumbers:
+        """The numbers of one statistic; means of dates and times are texts."""
+        numbers, grid = self.of(statistic), self.column.grid
+        if statistic != "mean" or not grid.unit:
+            return numbers
+        whole = grid.unit == "day"  # the ends of an interval are rounded outwards
+        low = np.floor(numbers.low) if whole else numbers.low
+        high = np.ceil(numbers.high) if whole else numbers.high
+        value, low, high = (
+            np.array([grid.shown(place) for place in held.tolist()], object)
+            for held in (numbers.value, low, high)
+        )
+        return MomentNumbers(value, numbers.standard_error, low, high)
 
     @cached_property
     def _count(self) -> Floats:

@@ -50,7 +50,7 @@ class ValuedColumn:
         """The column within private bounds, given by its codes."""
         grid = self.grid
         low, high = (grid.low + grid.step * code for code in (first, last))
-        part = NumberGrid(low, high, grid.step)
+        part = replace(grid, low=low, high=high)
         return replace(self, grid=part, start=first, declared=self.top)
 
     @property

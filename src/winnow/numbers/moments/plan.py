@@ -226,8 +226,13 @@ def planned(asked: Moments, about: Any) -> MomentsPlan:
     columns: list[ValuedColumn] = []
     by: tuple[int, ...] = ()
     for name in asked.values:
-        found = asked_column(public.schema, name, asked.by)
+        found = asked_column(public.schema, name, asked.by, dates=True)
         declared = public.schema.columns[found.place]
+        if found.grid.unit and ("sum" in asked.statistics or asked.bounds == "auto"):
+            raise ParameterError(
+                f"{name!r} holds dates or times, which have no sum and no zero that bounds grow "
+                'from; name the statistics, such as ["mean", "deviation"]'
+            )
         optional = declared.missing_code is not None or declared.other
         columns.append(ValuedColumn(name, found.place, found.grid, optional, declared.clip))
         by = found.by
@@ -325,9 +330,9 @@ def _draw(
         for column in used:
             found = ColumnEstimates(column, sums, noise, 1 - level, rows)
             for statistic in asked.statistics:
-                numbers = found.of(statistic)
+                numbers = found.shown(statistic)
                 held[column.name, statistic] = numbers if by else _first(numbers)
-            notes += _notes(column, asked, held)
+            notes += _notes(column, asked, found)
         return ReleasedMoments(
             columns=tuple(asked.values),
             statistics=tuple(asked.statistics),
@@ -346,24 +351,25 @@ def _first(numbers: MomentNumbers) -> MomentNumbers:
     return MomentNumbers(*(each[0] for each in parts))
 
 
-def _notes(
-    column: ValuedColumn, asked: Moments, held: dict[tuple[str, str], MomentNumbers]
-) -> list[str]:
+def _notes(column: ValuedColumn, asked: Moments, of: ColumnEstimates) -> list[str]:
     """What a reader has to know of one column's numbers."""
     found = []
-    low, high = column.grid.value(0), column.grid.value(column.top)
+    low, high = (
+        end if column.grid.unit else f"{end:,}"
+        for end in (column.grid.value(0), column.grid.value(column.top))
+    )
     if column.declared is not None:
         found.append(
-            f"{column.name} was bounded privately to {low:,} .. {high:,}: values beyond count as "
+            f"{column.name} was bounded privately to {low} .. {high}: values beyond count as "
             "these ends, and intervals are about the values that were counted."
         )
     elif column.clip:
         found.append(
-            f"Values of {column.name} below {low:,} or above {high:,} count as these; intervals "
+            f"Values of {column.name} below {low} or above {high} count as these; intervals "
             "are about the values that were counted."
         )
     if "mean" in asked.statistics:
-        mean = held[column.name, "mean"]
+        mean = of.of("mean")
         wide = np.atleast_1d(mean.high - mean.low >= 2 * float(column.half) * (1 - 1e-9))
         if wide.any():
             found.append(

@@ -51,7 +51,10 @@ class ReleasedMoments(ReleasedValue, Framed):
         return found
 
     def to_columns(self) -> Columns:
-        """One row for each group, column and statistic."""
+        """One row for each group, column and statistic.
+
+        Beside means of dates and times, which are texts, all numbers are texts, too.
+        """
         groups = max(1, len(self.groups))
         each = [(column, name) for column in self.columns for name in self.statistics]
         found: Columns = {}
@@ -61,8 +64,12 @@ class ReleasedMoments(ReleasedValue, Framed):
         for name, texts in zip(("column", "statistic"), zip(*each, strict=True), strict=True):
             found[self._own(name)] = labelled(texts, np.tile(np.arange(len(each)), groups))
         for name in _PARTS:
-            held = [np.atleast_1d(getattr(self.held[key], name)) for key in each]
-            found[self._own(name)] = np.stack(held, axis=1).ravel()
+            held = [_array(getattr(self.held[key], name)) for key in each]
+            timed = any(part.dtype == object for part in held)
+            stacked = np.stack(held, axis=1).ravel()
+            if timed and any(part.dtype != object for part in held):  # one type for each column
+                stacked = np.array([str(part) for part in stacked], object)
+            found[self._own(name)] = stacked
         return found
 
     def _own(self, name: str) -> str:
@@ -72,13 +79,19 @@ class ReleasedMoments(ReleasedValue, Framed):
     def to_dict(self) -> dict[str, Any]:
         """All numbers as plain data, ready for JSON."""
         columns = self.to_columns()
-        lists = [column.tolist() for column in columns.values()]
+        lists = {name: column.tolist() for name, column in columns.items()}
+        each = [(column, statistic) for column in self.columns for statistic in self.statistics]
+        for part in _PARTS:
+            held = [_array(getattr(self.held[key], part)).tolist() for key in each]
+            lists[self._own(part)] = [value for group in zip(*held, strict=True) for value in group]
         return {
             "columns": list(self.columns),
             "statistics": list(self.statistics),
             "by": list(self.by),
             "level": self.level,
-            "moments": [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)],
+            "moments": [
+                dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)
+            ],
             **({"notes": list(self.notes)} if self.notes else {}),
         }
 
@@ -94,7 +107,8 @@ class ReleasedMoments(ReleasedValue, Framed):
             parts = []
             for name in _PARTS:
                 own = f"{name}_" if name in by else name
-                numbers = np.array([row[own] for row in rows[place :: len(each)]])
+                seen = [row[own] for row in rows[place :: len(each)]]
+                numbers = np.array(seen, object if isinstance(seen[0], str) else np.float64)
                 parts.append(numbers if by else numbers[0])
             held[key] = MomentNumbers(*parts)
         return cls(
@@ -126,3 +140,10 @@ class ReleasedMoments(ReleasedValue, Framed):
         of = f" by {', '.join(self.by)}" if self.by else ""
         many = max(1, len(self.groups)) * len(self.held)
         return f"<{many:,} released moments of {', '.join(self.columns)}{of}>"
+
+
+def _array(held: Any) -> NDArray[Any]:
+    """An array of the groups; of texts, one of objects."""
+    if isinstance(held, str):
+        return np.array([held], object)
+    return np.atleast_1d(np.asarray(held))

@@ -29,13 +29,21 @@ def place_of(
     outer = (0, column.codes - 1) if column.clip else (-1, -1)
     nothing = exp.Literal.number(-1 if column.missing_code is None else column.missing_code)
     timed = column.content == "time"
-    if column.grid is not None:
+    beyond: exp.Expression
+    if column.grid is not None and timed:
+        last = column.grid.value(column.codes)  # a day ends where the next one begins
+        ends = instant_edge(column.grid.value(0)), instant_edge(last)
+        inside = _instant_point(column.grid, value)
+        beyond = exp.GTE(this=value.copy(), expression=ends[1])
+    elif column.grid is not None:
         ends = double(float(column.grid.low)), double(float(column.grid.high))
         inside = _point(column.grid, value)
+        beyond = exp.GT(this=value.copy(), expression=ends[1])
     else:
         edge = instant_edge if timed else double
         ends = edge(column.edges[0]), edge(column.edges[-1])
         inside = _bin(column, value)
+        beyond = exp.GT(this=value.copy(), expression=ends[1])
     missing = exp.Is(this=value.copy(), expression=exp.Null())
     case = exp.Case().when(missing, nothing)
     if as_text or not timed:
@@ -45,7 +53,6 @@ def place_of(
             unordered = exp.or_(unordered, exp.NEQ(this=value.copy(), expression=value.copy()))
         case = case.when(unordered, exp.Literal.number(-1) if as_text else nothing)
     under = exp.LT(this=value.copy(), expression=ends[0])
-    beyond = exp.GT(this=value.copy(), expression=ends[1])
     return (
         case.when(under, exp.Literal.number(outer[0]))
         .when(beyond, exp.Literal.number(outer[1]))
@@ -73,6 +80,22 @@ def _point(grid: NumberGrid, value: exp.Expression) -> exp.Expression:
     steps = exp.paren(exp.Div(this=above, expression=double(float(grid.step)), typed=True))
     nearest = exp.Floor(this=exp.Add(this=steps, expression=double(0.5)))
     return exp.cast(nearest, "BIGINT")
+
+
+def _instant_point(grid: NumberGrid, value: exp.Expression) -> exp.Expression:
+    """The last point that is not after an instant: whole numbers of seconds, in every engine."""
+    start = exp.cast(exp.Literal.string("1970-01-01"), "DATE")
+    day = exp.cast(value.copy(), "DATE")
+    passed: exp.Expression = exp.DateDiff(this=day, expression=start, unit=exp.var("DAY"))
+    for part, seconds in (("HOUR", 24), ("MINUTE", 60), ("SECOND", 60)):
+        own: exp.Expression = exp.Extract(this=exp.var(part), expression=value.copy())
+        whole = exp.cast(exp.Floor(this=own), "BIGINT")
+        larger = exp.Mul(this=exp.paren(passed), expression=exp.Literal.number(seconds))
+        passed = exp.Add(this=larger, expression=whole)
+    first = exp.Literal.number(int(grid.low) * grid.seconds // int(grid.step))
+    away = exp.cast(exp.paren(exp.Sub(this=exp.paren(passed), expression=first)), "DOUBLE")
+    steps = exp.Div(this=away, expression=double(float(grid.seconds)), typed=True)
+    return exp.cast(exp.Floor(this=steps), "BIGINT")
 
 
 def instant_edge(value: object) -> exp.Expression:
