@@ -43,7 +43,7 @@ print(pick.value, pick.guarantee)
         "top-k", "Top k", "Heavy hitters: the k most common items, with or without noisy counts.",
         "top-k",
         ("winnow.select.top_k_methods", "winnow.select.plan.top_k", "winnow.read.counts"),
-        names=("winnow.top_k", "winnow.plan.counts"),
+        names=("winnow.top_k", "winnow.plan.counts", "winnow.Groups", "winnow.ListsByGroup"),
         more=("winnow.select.top_k_methods.TopKMethod",),
         commands=("top-k", "plan top-k"),
         example="""
@@ -102,11 +102,11 @@ print(tables.to_pandas())
 """,
     ),
     Page(
-        "numbers", "Numbers", "Means, sums, deviations, quantiles and histograms.",
+        "numbers", "Numbers", "A first look; means, sums, deviations, quantiles and histograms.",
         "numbers",
-        ("winnow.numbers",),
-        commands=("moments", "plan moments", "quantiles", "plan quantiles", "histogram",
-                  "plan histogram"),
+        ("winnow.numbers", "winnow.describe"),
+        commands=("describe", "plan describe", "moments", "plan moments", "quantiles",
+                  "plan quantiles", "histogram", "plan histogram"),
         example="""
 import pandas as pd
 import winnow as wn

@@ -20,6 +20,9 @@ from winnow.core.workloads.tables import marginals as marginals
 from winnow.core.workloads.tables import prefixes as prefixes
 from winnow.core.workloads.tables import ranges as ranges
 from winnow.core.workloads.workload import Workload as Workload
+from winnow.describe.result import ColumnSummary as ColumnSummary
+from winnow.describe.result import Description as Description
+from winnow.describe.verb import describe as describe
 from winnow.errors import BudgetError as BudgetError
 from winnow.errors import BudgetExceeded as BudgetExceeded
 from winnow.errors import DataError as DataError
@@ -87,6 +90,7 @@ from winnow.read.counts import SealedCounts as SealedCounts
 from winnow.read.counts import counts as counts
 from winnow.read.counts import seal_counts as seal_counts
 from winnow.read.crossing import SealedTable as SealedTable
+from winnow.read.groups import Groups as Groups
 from winnow.read.options import Indicators as Indicators
 from winnow.read.options import Lines as Lines
 from winnow.read.options import Pairs as Pairs
@@ -111,6 +115,7 @@ from winnow.release.verb import release as release
 from winnow.select.label_methods import OptimalRule as OptimalRule
 from winnow.select.label_methods import TruncatedLaplace as TruncatedLaplace
 from winnow.select.label_methods import WeightedGaussian as WeightedGaussian
+from winnow.select.lists import ListsByGroup as ListsByGroup
 from winnow.select.methods import Choosing as Choosing
 from winnow.select.methods import DistanceToInstability as DistanceToInstability
 from winnow.select.methods import Exponential as Exponential

@@ -30,6 +30,7 @@ from winnow import (
 from winnow.ask.independent_answers import IndependentAnswers
 from winnow.ask.mechanism import WeightsRounds
 from winnow.ask.questions import Question
+from winnow.describe.request import Describe
 from winnow.inner_product.rounds import IndexedRounds, RepeatedSelection
 from winnow.inner_product.vectors import query_of
 from winnow.itemsets.audit.weighted import or_canonical, or_selected
@@ -52,6 +53,7 @@ from winnow.numbers.moments.audit import column as valued
 from winnow.numbers.moments.audit import made as made_sums
 from winnow.numbers.moments.measured import all_rows, first
 from winnow.numbers.tree import QuantileTree
+from winnow.read.groups import pair_text
 from winnow.read.people import PersonBound
 from winnow.release.matrices.mechanism import MeasureLinear
 from winnow.release.matrices.strategies import MatrixStrategy, QueriesStrategy, ToeplitzStrategy
@@ -64,6 +66,7 @@ from winnow.release.tables.measured import NoisyForm, TableForm
 from winnow.release.tables.mechanism import MeasureTables
 from winnow.release.tables.trees import flat
 from winnow.select.audit.listed_people import counts_of
+from winnow.select.crossing.groups import EachGroup, OverPairs
 from winnow.select.crossing.private_labels import EVERY
 from winnow.select.crossing.selection import FromClasses, SparseVectorStream
 from winnow.select.label_methods import OF_LABELS
@@ -226,6 +229,39 @@ def _of_methods() -> Iterator[Subject]:
 
 
 # --- those without ---
+
+COUNTRIES = wn.Groups("country", names=("x", "y"))
+
+
+def paired(turn: int = 0, relation: Relation = Relation.ADD_REMOVE, sensitivity: Any = 1) -> Any:
+    utility = Utility.declare(sensitivity, monotone=True, relation=relation)
+    counts = Sealed(np.array([SECRET - turn, 7, 3, 5], np.int64), "counts")
+    pairs = [(country, item) for country in "xy" for item in "ab"]
+    return SealedCounts(counts, pairs, utility, 2, groups=COUNTRIES)
+
+
+def paired_privately(
+    turn: int = 0, relation: Relation = Relation.ADD_REMOVE, sensitivity: Any = 1
+) -> Any:
+    public = paired(turn, relation, sensitivity)
+    texts = Sealed([pair_text(*pair) for pair in public.labels], "items")
+    return replace(public, labels=texts)
+
+
+def _lists_of_groups() -> Iterator[Subject]:
+    listed = EachGroup(Joint(Fraction(1, 5), 1), 1, COUNTRIES, 2)
+    refused = ((listed, paired(sensitivity=10**290)),)
+    yield Subject("a list for each group", listed, paired, _released, refused, looks=True)
+    hidden = wn.plan.counts(labels="private", max_items=2)
+    for made in (wn.LimitedDomain(), wn.Stability()):
+        inner = made.among_private(hidden, SIZES)
+        each = EachGroup(inner, 2, COUNTRIES, 2, Fraction(9, 10))
+        over = OverPairs(inner, 2, COUNTRIES)
+        for mechanism in (each, over):
+            wrong = ((mechanism, paired_privately(sensitivity=10**290)),)
+            name = f"lists of groups, {mechanism.name}"
+            yield Subject(name, mechanism, paired_privately, _released, wrong, looks=True)
+
 
 SCHEMA = wn.Schema.parse({"a": 2, "b": 3})
 PAIRS = wn.marginals(2).over(SCHEMA)
@@ -515,6 +551,19 @@ def _quantiles() -> Iterator[Subject]:
         return redeem(plan.map(lambda histogram: histogram.to_dict()), data, grant, tape)
 
     in_bins = Histogram("b", bins=2, split="quantiles", epsilon=1)
+
+    def looked(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
+        plan = replace(first_look.plan(numbered(data)), mechanism=mechanism)
+        return redeem(plan.map(lambda found: found.to_dict()), numbered(data), grant, tape)
+
+    def numbered(data: Any) -> Any:
+        grid = {"type": "number", "low": 0, "high": SCHEMA.shape[1] - 1}
+        schema = wn.Schema.parse({"a": SCHEMA.shape[0], "b": grid})
+        return replace(data, schema=schema)
+
+    first_look = Describe(epsilon=1)
+    every = first_look.plan(numbered(table())).mechanism
+    yield Subject("description", every, table, looked, (), looks=True)
     both = in_bins.plan(table()).mechanism
     yield Subject("histogram over private edges", both, table, counted, (), looks=True)
 
@@ -545,6 +594,7 @@ SUBJECTS: tuple[Subject, ...] = (
     *_with_cut(),
     *_weighted_or(),
     *_with_leads(),
+    *_lists_of_groups(),
     *_inner_products(),
     *_rounds(),
     *_tables(),

@@ -25,7 +25,7 @@ def test_the_sentences_name_the_unit() -> None:
     assert PERSON.sentence(replace) == "protects each person (replace one record)"
     assert ROW.sentence(add) == "protects each row (add or remove one)"
     assert ROW.sentence(replace) == "protects each row (replace one)"
-    visitor = at_most("visitor", 8, "page")
+    visitor = at_most("visitor", (8, "page"))
     assert (
         visitor.sentence(add)
         == "protects each visitor (add or remove one); at most 8 pages of each are counted"
@@ -34,8 +34,8 @@ def test_the_sentences_name_the_unit() -> None:
         visitor.sentence(replace)
         == "protects each visitor (replace all data of one); at most 8 pages of each are counted"
     )
-    assert at_most("visitor", 1, "page") == Unit("visitor", "with at most 1 page")
-    assert at_most("visitor", None, "page") == Unit("visitor")
+    assert at_most("visitor", (1, "page")) == Unit("visitor", "with at most 1 page")
+    assert at_most("visitor", (None, "page")) == Unit("visitor")
 
 
 def test_a_row_is_a_person_only_where_that_was_said() -> None:

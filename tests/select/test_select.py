@@ -62,6 +62,24 @@ def test_unlabelled_scores_give_a_position_or_the_given_label(scores: Any) -> No
     )
 
 
+@pytest.mark.parametrize(
+    "scores",
+    [
+        {7: 3, 9: 1000, 11: 1},
+        {7: 3, 9.0: 1000, True: 1},
+        pd.Series([3, 1000, 1], index=pd.RangeIndex(7, 12, 2)),
+    ],
+    ids=["integers", "a float among them", "a step of two"],
+)
+def test_labels_may_be_numbers(scores: Any) -> None:
+    assert wn.select(scores, epsilon=1.0, seed=1).value == 9
+
+
+def test_integers_of_65_bits_in_a_list_are_refused_in_words() -> None:
+    with pytest.raises(wn.DataError, match="does not fit 64 bits"):
+        wn.select([1, 2**63], epsilon=1.0)
+
+
 def test_named_columns_of_a_wide_table_are_found() -> None:
     table = pl.DataFrame({"id": [7, 8], "name": ["x", "y"], "votes": [0, 900]})
     pick = wn.select(

@@ -88,6 +88,7 @@ EVERY: dict[str, dict[str, list[Any]]] = {
     "histogram": {
         "epsilon": [1.0], "column": ["age"], "bins": [2, [0, 1, 2]], "split": ["equal"],
     },
+    "describe": {"epsilon": [1.0], "bins": [4], "quantiles": [None, []]},
     "itemsets": {
         "epsilon": [0.5], "size": [2], "k": [None, 2], "delta": [0.0, 1e-6],
         "supports": [None, "winners", "subsets"],

@@ -58,6 +58,7 @@ from winnow.release.rounds.audit.rounds import rounds_enumerated, rounds_faithfu
 from winnow.release.rounds.audit.warm_start import start_enumerated, start_twins
 from winnow.release.tables.audit import tables_enumerated, tables_faithful, tables_twins
 from winnow.select.audit.cut_away import cut_enumerated, cut_faithful, cut_twins
+from winnow.select.audit.groups import groups_audited, groups_twins
 from winnow.select.audit.labels import labels_enumerated, labels_faithful, labels_twins
 
 
@@ -112,6 +113,8 @@ def _selections(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from labels_enumerated(quick=quick)
     yield from labels_faithful(seed=seed)
     yield from labels_twins()
+    yield from groups_audited(seed=seed)
+    yield from groups_twins()
 
 
 def _itemsets(quick: bool, seed: int) -> Iterator[AuditResult]:

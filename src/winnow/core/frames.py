@@ -46,6 +46,13 @@ class LeadItems(list[Any]):
     """A list of pairs: an item, and by how much it leads the next one; None: not released."""
 
 
+class GroupedItems(list[Any]):
+    """A list of pairs: a group and an item of it."""
+
+    by = "group"
+    """The column of the groups."""
+
+
 def list_columns(value: list[Any]) -> Columns:
     """The columns of a released list: the items in their order, and counts where there are."""
     if isinstance(value, CountedItems):
@@ -54,7 +61,14 @@ def list_columns(value: list[Any]) -> Columns:
     if isinstance(value, LeadItems):
         leads = np.array([math.nan if lead is None else lead for _, lead in value], np.float64)
         return {"item": plain_column([item for item, _ in value]), "lead": leads}
+    if isinstance(value, GroupedItems):
+        groups, items = ([pair[place] for pair in value] for place in range(2))
+        return {value.by: plain_column(groups), _item_beside(value.by): plain_column(items)}
     return {"item": plain_column(value)}
+
+
+def _item_beside(by: str) -> str:
+    return "item_" if by == "item" else "item"
 
 
 def plain_column(values: list[Any] | tuple[Any, ...]) -> NDArray[Any]:

@@ -6,7 +6,6 @@ in the elements, because notebooks drop others.
 
 from __future__ import annotations
 
-import base64
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -72,7 +71,9 @@ class Card:
             drawn = self.picture()
         except ExtraMissing:  # without matplotlib there is no picture
             return ""
-        data = base64.b64encode(drawn).decode("ascii")
+        from base64 import b64encode  # a selection runs without it
+
+        data = b64encode(drawn).decode("ascii")
         return (
             f'<img alt="{escaped(self.title)}" style="max-width:44em;width:100%" '
             f'src="data:image/png;base64,{data}">'

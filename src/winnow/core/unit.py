@@ -52,8 +52,8 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def at_most(name: str, most: int | None, what: str) -> Unit:
-    """A unit of this name that has so many of something at most; None: not bounded.
+def at_most(name: str, *bounds: tuple[int | None, str]) -> Unit:
+    """A unit of this name that has so many of some things at most; None: not bounded.
 
     The name is that of a column of people; one that names another unit would be taken for it.
     """
@@ -62,9 +62,11 @@ def at_most(name: str, most: int | None, what: str) -> Unit:
             f"the column of people is called {name!r}, which is the name of another privacy unit; "
             "rename it"
         )
-    if most is None:
+    few = " and ".join(
+        f"at most {counted(most, what)}" for most, what in bounds if most is not None
+    )
+    if not few:
         return Unit(name)
-    few = f"at most {counted(most, what)}"
     return Unit(name, f"with {few}", counted=f"{few} of each {name}")
 
 

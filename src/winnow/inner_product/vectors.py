@@ -25,7 +25,7 @@ from winnow.inner_product.index.building import build_index, check_index
 from winnow.inner_product.index.prepared import PreparedVectors
 from winnow.inner_product.kernels.exact_dot import LARGEST_ENTRY
 from winnow.inner_product.methods import INDEX_NAMES
-from winnow.read.scores import _check_labels
+from winnow.read.scores import _check_labels, is_masked
 
 AUTO, EXACT = "auto", "exact"
 """No index: every draw looks at all candidates. That is what is chosen automatically, too."""
@@ -183,7 +183,7 @@ def checked_vectors(candidates: Any) -> NDArray[Any]:
 
 def _real_array(values: Any, what: str) -> NDArray[Any]:
     """Numbers that float64 holds exactly, in their own type to save memory."""
-    if isinstance(values, np.ma.MaskedArray):
+    if is_masked(values):
         raise DataError(f"{what} is a masked array; fill the masked entries first")
     with instead(
         DataError(f"{what} has rows of different lengths; give them one length"), ValueError

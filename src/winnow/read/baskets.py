@@ -81,7 +81,7 @@ class SealedBaskets:
         """The privacy unit, in the words of a guarantee."""
         unit = BASKET
         if self.person is not None:
-            unit = at_most(self.person, self.max_baskets, "basket")
+            unit = at_most(self.person, (self.max_baskets, "basket"))
         if self.max_items is None:
             return unit
         items = f"at most {counted(self.max_items, 'item')} of each basket"
@@ -272,7 +272,7 @@ def _unit(unit: str | None, person: str | None, most: int | None) -> int:
     if most is None:
         raise ParameterError("person= needs max_baskets=, the most baskets kept of one person")
     check_count(max_baskets=most)
-    at_most(person, int(most), "basket")  # refuses a name that means another unit
+    at_most(person, (int(most), "basket"))  # refuses a name that means another unit
     return int(most)
 
 

@@ -21,6 +21,7 @@ from winnow.core.unit import PERSON, ROW, Unit, at_most
 from winnow.core.utility import Utility, declared
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded, instead, shown
+from winnow.read.groups import Groups, group_column, public_pairs
 from winnow.read.kept import MOST_COLLECTED, KeptCounts
 from winnow.read.large_counts import PackedLabels
 from winnow.read.options import Reading, TextFormat, reading_of, text_format_of
@@ -58,6 +59,9 @@ class SealedCounts:
     """Whose items were bounded, for an estimate of what that left out; None: nobody's."""
     weighed: WeighedItems | None = None
     """The people behind private items, whose weight can be spread over them; None: not known."""
+    groups: Groups | None = None
+    """Where items are those of groups: an item is then a pair of a group and an item. Private ones
+    are told by one text each (``winnow.read.groups``)."""
 
     @property
     def relation(self) -> Relation:
@@ -150,6 +154,7 @@ def counts(
     max_items: int | None = None,
     items: Sequence[Any] | str | Path | None = None,
     relation: str | Relation = Relation.ADD_REMOVE,
+    by: Groups | str | None = None,
     text: TextFormat | None = None,
     reading: Reading | None = None,
 ) -> SealedCounts:
@@ -179,6 +184,11 @@ def counts(
     swallows other people's rows. ``text=wn.TextFormat(...)`` says what else there is to say of text
     files: line breaks within quotes, what separates fields, the encoding, the names of columns.
 
+    ``by="country"`` counts the items of each group, so that ``winnow.top_k`` gives a list for each;
+    ``wn.Groups("country", names=[...], most=1)`` says which groups there are, where that is public,
+    and bounds the groups of one person. ``max_items`` then bounds the items of a person in all of
+    their groups together.
+
     ``reading=wn.Reading(...)`` says how much memory counting may take, and where the counts stay.
     ``keep="engine"`` leaves them where they are: a release then asks how many items have
     each count, and for the names of the items that it draws. ``keep="memory"`` collects them, and
@@ -204,21 +214,30 @@ def counts(
             "person of its own, with one item"
         )
     check_unit(unit, person)
-    who = ROW if person is None else at_most(person, max_items, item)
+    groups = Groups.of(by)
+    few = () if groups is None else ((groups.most, groups.by),)
+    who = ROW if person is None else at_most(person, (max_items, item), *few)
     utility = Utility.declare(1, monotone=True, relation=relation)
     public, listed = (None, None) if items is None else public_list(items)
-    used = [item] if person is None else [item, person]
+    group = None
+    if groups is not None:
+        names = None if groups.names is None else public_list(groups.names)[1]
+        group = group_column(groups, names, person)
+        if public is not None:
+            public, listed = public_pairs(public, listed or (), groups, names)
+    by_column = None if groups is None else groups.by
+    used = [name for name in (item, person, by_column) if name is not None]
     engine = engine_for(source, how.memory, used, text)
     salt = salt_of_run(how.salt)
     key = os.urandom(16).hex() if salt is None else hashlib.blake2b(str(salt).encode()).hexdigest()
-    query = CountQuery(item, person, max_items, key, listed)
+    query = CountQuery(item, person, max_items, key, listed, group=group)
     bound = 1 if person is None else max_items
     people = None
     if person is not None and max_items is not None:
-        people = BoundedPeople.of_items(engine, item, person, max_items, listed)
+        people = BoundedPeople.of_items(engine, query)
     weighed = None
     if person is not None and listed is None:
-        weights = WeightsOfSource(engine, item, person, key, how.keep, how.parts)
+        weights = WeightsOfSource(engine, query, how.keep, how.parts)
         weighed = WeighedItems(Sealed(weights, "weights"))
     totals = None
     if how.keep != "engine":
@@ -231,15 +250,17 @@ def counts(
         )
         nowhere: Sealed[Sequence[Any]] = Sealed([], "items")  # the engine has them
         labels = nowhere if public is None else public
-        return SealedCounts(kept, labels, utility, bound, who, people, weighed)
+        return SealedCounts(kept, labels, utility, bound, who, people, weighed, groups)
     if public is not None and listed is not None:
         values = np.array([totals.get(text, 0) for text in listed], np.int64)
         what = f"counts of {len(public)} items"
-        return SealedCounts(Sealed(values, what), public, utility, bound, who, people)
+        sealed = Sealed(values, what)
+        return SealedCounts(sealed, public, utility, bound, who, people, groups=groups)
     found: Sequence[Any] = sorted(totals)
     values = np.array([totals[label] for label in found], np.int64)
     private: Sealed[Sequence[Any]] = Sealed(found, "items")
-    return SealedCounts(Sealed(values, "counts"), private, utility, bound, who, people, weighed)
+    sealed = Sealed(values, "counts")
+    return SealedCounts(sealed, private, utility, bound, who, people, weighed, groups)
 
 
 @guarded

@@ -12,6 +12,7 @@ from winnow.read.engine import refusing
 if TYPE_CHECKING:  # they need sqlglot
     from winnow.read.engine import Engine
     from winnow.read.engines.people_query import PeopleQuery
+    from winnow.read.engines.query import CountQuery
 
 LOOKED_AT = 10
 """Of each person so many times the bound are looked at: enough to see a bound that keeps a tenth.
@@ -80,14 +81,21 @@ class BoundedPeople:
         return cls(bound, Sealed(PeopleOfSource(engine, query), "people"))
 
     @classmethod
-    def of_items(
-        cls, engine: Engine, item: str, person: str, most: int, items: tuple[str, ...] | None
-    ) -> BoundedPeople:
+    def of_items(cls, engine: Engine, counted: CountQuery) -> BoundedPeople:
         """People with items, of a public list where there is one."""
         from winnow.read.engines.people_query import PeopleQuery
 
-        bound = PersonBound(person, item, most)
-        query = PeopleQuery(item, person, None, "", items, looked_at=bound.looked_at)
+        assert counted.person is not None and counted.items_per_person is not None
+        bound = PersonBound(counted.person, counted.item, counted.items_per_person)
+        query = PeopleQuery(
+            counted.item,
+            counted.person,
+            None,
+            counted.salt,
+            counted.items,
+            group=counted.group,
+            looked_at=bound.looked_at,
+        )
         return cls(bound, Sealed(PeopleOfSource(engine, query), "people"))
 
     def made_up(self) -> BoundedPeople:

@@ -8,6 +8,7 @@ public input format and labels, never a score.
 from __future__ import annotations
 
 import struct
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -201,9 +202,15 @@ def refuse_found_labels(scores: Any, *, tables: bool) -> None:
     )
 
 
+def is_masked(values: Any) -> bool:
+    """Whether it is a masked array; NumPy's part for these is loaded where there is one."""
+    masked = sys.modules.get("numpy.ma")
+    return masked is not None and isinstance(values, masked.MaskedArray)
+
+
 def _numbers(scores: Any) -> Scores:
     """The scores as contiguous int64 or float64, without rounding any of them."""
-    if isinstance(scores, np.ma.MaskedArray):
+    if is_masked(scores):
         raise DataError("scores are a masked array; fill or drop the masked entries first")
     if not isinstance(scores, np.ndarray):
         scores = _from_python(scores)

@@ -227,7 +227,7 @@ def read_table(
             f"max_rows={max_rows} needs person=: without it every row is a person of its own"
         )
     check_unit(unit, person, "person")
-    who = ROW if person is None else at_most(person, int(max_rows), "row")
+    who = ROW if person is None else at_most(person, (int(max_rows), "row"))
     who = replace(who, notes=declared.notes)
     related = Relation.parse(relation)
     salt = salt_of_run(how.salt)

@@ -16,6 +16,7 @@ from winnow.read.kept import MOST_COLLECTED, KeptCounts
 
 if TYPE_CHECKING:  # they need sqlglot
     from winnow.read.engine import Engine
+    from winnow.read.engines.query import CountQuery
 
 
 @dataclass(frozen=True)
@@ -41,18 +42,19 @@ class Weights(ABC):
 class WeightsOfSource(Weights):
     """The people of a source that an engine reads."""
 
-    def __init__(
-        self, engine: Engine, item: str, person: str, key: str, keep: str, parts: int | None
-    ) -> None:
-        self._engine, self._item, self._person = engine, item, person
-        self._key, self._keep, self._parts = key, keep, parts
+    def __init__(self, engine: Engine, counted: CountQuery, keep: str, parts: int | None) -> None:
+        self._engine, self._counted = engine, counted
+        self._keep, self._parts = keep, parts
 
     def summed(self, most: int, without: Sequence[str] = ()) -> Summed:
         """Asked of the engine now: of rows that changed since they were counted, the new ones."""
         from winnow.read.engines.weight_query import WeightQuery
 
-        left_out = tuple(without) or None
-        query = WeightQuery(self._item, self._person, None, self._key, left_out, most=most)
+        counted, left_out = self._counted, tuple(without) or None
+        query = WeightQuery(
+            counted.item, counted.person, None, counted.salt, left_out, group=counted.group,
+            most=most,
+        )  # fmt: skip
         with refusing("the items of the source cannot be weighed"):
             totals = None
             if self._keep != "engine":

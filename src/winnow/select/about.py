@@ -10,6 +10,7 @@ from winnow.core.utility import Utility
 from winnow.errors import ParameterError, RelationMismatch
 from winnow.read.classes import SealedClasses
 from winnow.read.counts import SealedCounts, private_counts
+from winnow.read.groups import Groups
 from winnow.read.people import PersonBound
 from winnow.read.score_source import ScoreSource
 from winnow.read.scores import (
@@ -42,6 +43,8 @@ class AboutScores:
     """Whether the log itself is at hand, so that it is known who has which labels."""
     bound: PersonBound | None = None
     """What of each person was counted, where an estimate of the rest can be made."""
+    groups: Groups | None = None
+    """Where items are those of groups: each candidate is then a pair of a group and an item."""
     gaps: GapProfile | None = field(default=None, compare=False, repr=False)
     """How far others are assumed to lie behind the best; never gaps of the private scores."""
 
@@ -54,6 +57,10 @@ class AboutScores:
         """The data, sealed: what is not sealed yet is taken for what this is about."""
         if isinstance(data, Candidates):
             return data
+        if self.groups is not None:
+            raise ParameterError(
+                "lists for each group need the log itself; give wn.counts(log, item=, person=, by=)"
+            )
         if self.private:
             values, labels = read_scores_of(data)
             if labels is None:
@@ -79,6 +86,7 @@ class AboutScores:
             ("utility", "another sensitivity"),
             ("private", "labels of another kind"),
             ("max_items", "another bound on the items of a person"),
+            ("groups", "other groups"),
         ):
             if getattr(self, what) != getattr(other, what):
                 raise ParameterError(f"the plan is for data with {said}; plan again for these")
@@ -140,6 +148,7 @@ def about(data: Any) -> About:
                 private=not data.domain_known,
                 bound=None if data.people is None else data.people.bound,
                 weighed=data.weighed is not None,
+                groups=data.groups,
             )
         case SealedClasses():
             return AboutClasses(utility=data.utility, total=data.total, max_items=data.max_items)

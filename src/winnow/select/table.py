@@ -22,7 +22,6 @@ from winnow.select.about import AboutClasses, AboutScores
 from winnow.select.crossing.private_labels import UnknownDomain
 from winnow.select.crossing.selection import FromClasses, Selection
 from winnow.select.label_methods import OF_PRIVATE_LABELS
-from winnow.select.mechanisms.large_margin import LargeMargin as LargeMarginMechanism
 from winnow.select.mechanisms.lipschitz import LipschitzMechanism, NoisyTopWithLeads
 from winnow.select.methods import (
     CLASSES,
@@ -56,6 +55,7 @@ from winnow.select.top_k_methods import (
 
 if TYPE_CHECKING:
     from winnow.select.choice import PlannedNoise
+    from winnow.select.mechanisms.large_margin import LargeMargin as LargeMarginMechanism
 
 ALL = (*OF_LISTS, *OF_PRIVATE_LABELS)
 _FEW_ITEMS = 8
@@ -89,9 +89,9 @@ def selection_named(
     method = Methods("", SELECT_METHODS, auto=False).build(word, said)
     assert isinstance(method, PickMethod)
     about = AboutScores(utility=declared(1, False, Relation.ADD_REMOVE))
-    chosen = selection_of(method, about, Sizes(epsilon=epsilon, delta=delta))
-    assert isinstance(chosen, LipschitzMechanism | LargeMarginMechanism)
-    return chosen
+    chosen: Any = selection_of(method, about, Sizes(epsilon=epsilon, delta=delta))
+    named: LipschitzMechanism | LargeMarginMechanism = chosen
+    return named
 
 
 def check_built(method: PickMethod, mechanism: object) -> None:

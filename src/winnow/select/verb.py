@@ -62,7 +62,7 @@ def selected(scores: Any, asked: Select) -> Released[Any]:
 
 
 @takes(TopK)
-def top_k(counts: Any, asked: TopK) -> Released[list[Any]]:
+def top_k(counts: Any, asked: TopK) -> Released[Any]:
     """The k items with the (nearly) highest counts, privately.
 
     ``counts`` is a dict, a list, an array, a data frame, what ``winnow.counts`` made of a table,
@@ -81,6 +81,11 @@ def top_k(counts: Any, asked: TopK) -> Released[list[Any]]:
     defaults. "auto" chooses by epsilon, k, delta, ``ordered`` and the items per person, and the
     receipt says why. One of your own derives from ``winnow.select.top_k_methods.TopKMethod``.
 
+    Of counts of groups, ``wn.counts(log, item=, person=, by="country")``, the value is a list for
+    each group, as a mapping, and ``epsilon`` is the total of all of them. Noise on every count is
+    drawn over all groups at once; other methods draw in each group, and are composed over as many
+    groups as one person is counted in (``wn.Groups(by, most=)``).
+
     Of classes, joint, canonical, canonical-adaptive (as many as stand out, at most k) and
     limited-domain take k at once, and the methods of ``winnow.select`` one after another.
 
@@ -94,7 +99,7 @@ def top_k(counts: Any, asked: TopK) -> Released[list[Any]]:
     return most_common(sealed_counts(counts), asked)
 
 
-def most_common(counts: Any, asked: TopK) -> Released[list[Any]]:
+def most_common(counts: Any, asked: TopK) -> Released[Any]:
     """What a top k releases of sealed counts."""
     return asked.plan(counts).run(counts, budget=asked.budget, seed=asked.seed)
 

@@ -30,6 +30,7 @@ from winnow.privacy.rounding import stated_at_least, stated_at_most
 from winnow.read.baskets import SealedBaskets, read_baskets
 from winnow.read.counts import SealedCounts, counts
 from winnow.read.crossing import Rows, SealedTable, fingerprint_of_files
+from winnow.read.groups import Groups
 from winnow.read.options import Reading
 from winnow.read.people import BoundedPeople
 from winnow.read.table import read_table
@@ -42,7 +43,7 @@ from winnow.serve.vault import Vault
 Data = SealedTable | SealedCounts | SealedBaskets
 
 RELEASES = {
-    "table": ("select", "top-k", "tabulate", "quantiles", "histogram", "release"),
+    "table": ("select", "top-k", "tabulate", "quantiles", "histogram", "describe", "release"),
     "events": ("select", "top-k", "labels", "tabulate"),
     "baskets": ("itemsets",),
 }
@@ -123,7 +124,11 @@ class OpenDataset:
             return {writable(each.name): _listed(each) for each in data.schema.columns}
         if isinstance(data.labels, Sealed):
             return {}
-        return {self.declared.item or "item": _plain(data.labels)}
+        item, groups = self.declared.item or "item", self.declared.groups
+        if groups is not None:
+            pairs = data.labels[: len(data.labels) // len(groups)]
+            return {self.declared.by or "group": groups, item: _plain([i for _, i in pairs])}
+        return {item: _plain(data.labels)}
 
     @cached_property
     def label_widths(self) -> dict[str, int]:
@@ -194,12 +199,16 @@ def read_data(declared: Declaration, home: Path, salt: str) -> Data:
             )
         case "events":
             assert declared.item is not None
+            by = None
+            if declared.by is not None:
+                by = Groups(declared.by, names=declared.groups, most=declared.max_groups)
             return counts(
                 source,
                 item=declared.item,
                 person=declared.person,
                 max_items=None if declared.person is None else declared.max_per_person,
                 items=public,
+                by=by,
                 relation=relation,
                 reading=Reading(salt=salt),
             )

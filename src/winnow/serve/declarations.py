@@ -68,6 +68,12 @@ class Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
     """The public list of items, or a file of it; None: items are private, too."""
     max_items: int | None = None
     """Of baskets: the most items of one."""
+    by: str | None = None
+    """Of events: the column of groups, for a list of items of each."""
+    groups: list[str] | None = None
+    """The public list of groups; None: they are private, too."""
+    max_groups: int | None = None
+    """In so many groups one person counts at most; None: in any number."""
     about: str = ""
     """A public sentence for analysts."""
     questions: Questions | None = None
@@ -120,6 +126,12 @@ def check_declaration(name: str, declared: Declaration) -> None:
         refuse("events need item, the column that is counted")
     if declared.kind != "baskets" and (declared.basket or declared.max_items is not None):
         refuse("basket and max_items are for kind = 'baskets'")
+    if declared.by is None and (declared.groups is not None or declared.max_groups is not None):
+        refuse("groups and max_groups need by, the column of groups")
+    if declared.by is not None and declared.kind != "events":
+        refuse("by is for kind = 'events'; orders of a table say by themselves")
+    if declared.by is not None and declared.items is not None and declared.groups is None:
+        refuse("items is a public list, so groups are public, too; list them")
     if declared.kind == "baskets" and (declared.basket is None) != (declared.item is None):
         refuse("baskets of a table need both columns, basket and item")
     if table and (declared.item or declared.items is not None):

@@ -22,6 +22,8 @@ from winnow.core.unit import PERSON, Unit
 from winnow.core.workloads.conditions import predicates, where
 from winnow.core.workloads.tables import marginals, prefixes, ranges
 from winnow.core.workloads.workload import Maker
+from winnow.describe.plan import DescribePlan
+from winnow.describe.request import Describe
 from winnow.errors import BudgetExceeded, GrantError, ParameterError
 from winnow.itemsets.request import Itemsets
 from winnow.numbers.histogram.plan import HistogramPlan
@@ -44,6 +46,10 @@ from winnow.serve.derived import asked_of
 
 MEMORY = "1GB"
 """Of one order: what needs more is refused."""
+
+
+_PURE = (bodies.HistogramOrder, bodies.DescribeOrder)
+"""Orders that take no delta."""
 
 
 class Pricing(Budget):
@@ -90,7 +96,7 @@ def kind_of(order: bodies.Order) -> str:
 
 def delta_of(order: bodies.AnyOrder) -> float:
     """The delta of an order."""
-    return 0.0 if isinstance(order, bodies.HistogramOrder) else order.delta
+    return 0.0 if isinstance(order, _PURE) else order.delta
 
 
 @dataclass(frozen=True)
@@ -158,6 +164,8 @@ def planned(data: Data, order: bodies.AnyOrder, budget: Budget) -> tuple[Any, Pl
             return quantiles_of(data, order, budget)
         case bodies.HistogramOrder():
             return histogram_of(data, order, budget)
+        case bodies.DescribeOrder():
+            return described(data, order, budget)
         case bodies.ItemsetsOrder():
             baskets = baskets_of(data)
             return baskets, itemsets_of(order, budget).plan(baskets)
@@ -204,6 +212,17 @@ def histogram_of(
     """The table, and the plan of an order for it."""
     table = table_of(data)
     return table, asked_of(order, {}, budget=budget, run=Run(memory=MEMORY)).plan(table)
+
+
+def described(
+    data: Data, order: bodies.DescribeOrder, budget: Budget
+) -> tuple[SealedTable, DescribePlan]:
+    """The table, and the plan of an order for it."""
+    epsilon_of(order)
+    table = table_of(data)
+    decode = {"quantiles": lambda said: Describe.quantiles if said is None else said}
+    asked = asked_of(order, decode, budget=budget, run=Run(memory=MEMORY))
+    return table, asked.plan(table)
 
 
 def table_of(data: Data) -> SealedTable:

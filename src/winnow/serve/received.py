@@ -16,12 +16,14 @@ from winnow.core.cut import CutAway
 from winnow.core.frames import Columns, CountedItems, Framed, plain_column
 from winnow.core.notebook import Card, InNotebook, columns_card, number_text, pairs_card
 from winnow.core.released import Receipt, Released
+from winnow.describe.result import Description
 from winnow.errors import ParameterError
 from winnow.itemsets.rules import ItemsetSupports
 from winnow.numbers.histogram.result import ReleasedHistogram
 from winnow.numbers.result import ReleasedQuantiles
 from winnow.privacy import Guarantee
 from winnow.privacy.refusals import COMPOSING
+from winnow.select.lists import ListsByGroup
 
 Fetch = Callable[[str], str]
 """Downloads a file of a release."""
@@ -43,8 +45,12 @@ def _value(document: Mapping[str, Any], fetch: Fetch, labels: Mapping[str, Any])
     value, kind = document["value"], document["kind"]
     if kind == "tabulate":
         return RemoteTables.parse(value)
+    if kind == "top-k" and isinstance(value, dict):
+        return ListsByGroup.from_dict(value)
     if kind == "quantiles":
         return ReleasedQuantiles.from_dict(value)
+    if kind == "describe":
+        return Description.from_dict(value)
     if kind == "histogram":
         return ReleasedHistogram.from_dict(value)
     if kind == "release":

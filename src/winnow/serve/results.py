@@ -12,6 +12,7 @@ from typing import Any
 from markupsafe import Markup
 
 from winnow.core.unit import within_counted
+from winnow.describe.result import Description
 from winnow.serve import charts, replies
 
 _MOST_ROWS = 200
@@ -51,6 +52,10 @@ def shown(
     value = release.value
     if isinstance(value, dict) and "tables" in value:
         return _tables(value)
+    if isinstance(value, dict) and "level" in value and "rows" in value:
+        return _described(Description.from_dict(value))
+    if isinstance(value, dict) and "lists" in value:
+        return _lists(value)
     if isinstance(value, dict) and "bins" in value:
         return _histogram(value)
     if isinstance(value, dict) and "quantiles" in value:
@@ -83,6 +88,28 @@ def _ranking(value: list[Any], margin: int | None) -> ResultView:
         )
         return ResultView(grids=[grid], note=note)
     return ResultView(ranked=[_name(each) for each in value])
+
+
+def _lists(value: dict[str, Any]) -> ResultView:
+    if not value["lists"]:
+        return ResultView(headline="No item passed the threshold that the noise asks for")
+    margin, note = value["margin"], ""
+    if margin is not None:
+        note = f"Each count is {within_counted(f'{margin:,}')} with probability 0.95."
+    grids = []
+    for row in value["lists"]:
+        pairs = row["items"] if value["with_counts"] else [[item] for item in row["items"]]
+        rows = [[place, *pair] for place, pair in enumerate(pairs, start=1)]
+        heads, drawn = ["rank", "item", *(["count"] if value["with_counts"] else [])], None
+        if value["with_counts"]:
+            off = margin or 0
+            bars = [charts.Bar(_name(item), n, n - off, n + off) for item, n in pairs]
+            drawn = charts.bars(bars, f"Noisy counts of {row['group']}")
+        grids.append(_grid(f"{value['by']}: {row['group']}", heads, rows, drawn))
+    left = len(grids) - _MOST_TABLES
+    if left > 0:
+        note = f"{note} {left} more groups are in the file.".strip()
+    return ResultView(grids=grids[:_MOST_TABLES], note=note)
 
 
 def _counted(each: Any) -> bool:
@@ -129,6 +156,22 @@ def _histogram(value: dict[str, Any]) -> ResultView:
     drawn = [charts.Bar(row[0], row[1], row[3], row[4]) for row in rows]
     picture = charts.bars(drawn, f"Rows by {value['column']}")
     return ResultView(grids=[_grid(f"Histogram of {value['column']}", heads, rows, picture)])
+
+
+def _described(value: Description) -> ResultView:
+    heads, lines = value.table()
+    grids = [_grid("Every column", heads, lines, None)]
+    for each in value.columns[:_MOST_TABLES]:
+        if each.histogram is None:
+            drawn = [charts.Bar(str(is_), n.value, n.low, n.high) for is_, n in each.top]
+        else:
+            low, high = each.histogram.interval(value.level)
+            numbers = (each.histogram.labels, each.histogram.estimate.tolist(), low, high)
+            drawn = [charts.Bar(*row) for row in zip(*numbers, strict=True)]
+        rows = [[bar.label, bar.value, bar.low, bar.high] for bar in drawn]
+        picture = charts.bars(drawn, f"Rows by {each.name}")
+        grids.append(_grid(each.name, ["is", "rows", "low", "high"], rows, picture))
+    return ResultView(headline=f"{value.rows} rows", grids=grids)
 
 
 def _tables(value: dict[str, Any]) -> ResultView:

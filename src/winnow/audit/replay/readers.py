@@ -22,6 +22,7 @@ from winnow.lp.files import read_lp
 from winnow.lp.sealing import lp_problem
 from winnow.read.baskets import read_baskets
 from winnow.read.counts import counts, seal_counts
+from winnow.read.groups import Groups
 from winnow.read.options import Pairs, Reading
 from winnow.read.scores import seal_scores
 from winnow.read.table import read_table
@@ -66,9 +67,18 @@ _DROPS = {
 _SLOW = (0, 2)
 
 
+IN_GROUPS = Family(
+    (("x", "a"), ("x", "b", "y", "b"), ("", "a", "z", "a"), ()),
+    odd=((("x", "a"),), (("z", "c"), ("y", "a", "x", "a")), (), (("x", "b", "y", "b"),) * 2),
+    most=3,
+)
+"""People with the groups and items of their events: in two groups, without one, in a new one."""
+
+
 def reader_replays() -> Iterator[Replay]:
     """One entry for each reader and kind of source."""
     yield from _logs()
+    yield from _logs_of_groups()
     yield from _tables()
     yield from _transactions()
     yield from _in_memory()
@@ -136,6 +146,39 @@ def _counting(kind: str, relation: Relation, *, public: bool) -> Any:
         return {"sealed": found, "shown": repr(found), "top": top}
 
     return call
+
+
+def _logs_of_groups() -> Iterator[Replay]:
+    ways: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+        "private groups": ({}, {"delta": 0.2}),
+        "private groups, a draw in each": ({}, {"delta": 0.2, "method": "limited-domain"}),
+        "public groups": ({"items": ["a", "b", "c"]}, {}),
+    }
+    for place, (variant, (said, sized)) in enumerate(ways.items()):
+        names = ("x", "y") if said else None
+
+        def call(
+            people: People,
+            place: ReplayPlace,
+            said: dict[str, Any] = said,
+            sized: dict[str, Any] = sized,
+            names: Sequence[str] | None = names,
+        ) -> Any:
+            rows = [
+                (str(number), held[at], held[at + 1])
+                for number, held in enumerate(people)
+                for at in range(0, len(held), 2)
+            ]
+            found = counts(
+                _source("csv", place, ("user", "group", "item"), rows), item="item", person="user",
+                by=Groups("group", names=names, most=1), reading=Reading(salt=f"{place.seed}"),
+                **said,
+            )  # fmt: skip
+            top = top_k(found, k=1, epsilon=2.0, seed=place.seed, **sized)
+            return {"sealed": found, "shown": repr(found), "top": top}
+
+        groups = (int(place == 1), 2)
+        yield Replay("counts", f"csv, {variant}", call, IN_GROUPS, groups=groups)
 
 
 def _tables() -> Iterator[Replay]:

@@ -72,7 +72,7 @@ class BasketQuery(CountQuery):
         names = {alias: column(name) for alias, name in named.items() if name is not None}
         kept = [not_null(node) for node in names.values()] + list(filters)
         if listed is not None:
-            kept.append(self.among(names["i"], listed))
+            kept.append(self.among(listed))
         texts = [exp.alias_(self.text(node), alias) for alias, node in names.items()]
         pairs = exp.select(*texts).distinct().from_(source).where(*kept)
         if self.person is None:

@@ -46,6 +46,9 @@ def check_columns(types: Mapping[str, str], **roles: str | None) -> None:
             )
     if "item" in roles and roles["item"] == roles.get("person"):
         raise DataError(f"the column {roles['item']!r} cannot be both item and person")
+    group = roles.get("group")
+    if group is not None and group in (roles.get("item"), roles.get("person")):
+        raise DataError(f"the column {group!r} cannot be that of the groups and another one, too")
 
 
 def missing_column(

@@ -68,7 +68,8 @@ class PackedPairs:
         """The table of items: the value, its text, b, and its number."""
         name = self.query.item
         found = exp.select(exp.alias_(self.query.compared(name), "i")).distinct()
-        found = found.from_(self.source.copy()).where(not_null(column(name)))
+        rows, filled = self.query.read(self.source.copy(), all_groups=True)
+        found = found.from_(rows).where(*filled)
         texts = exp.select("i", exp.alias_(self.query.named(name, exp.column("i")), "t"))
         kept = exp.select("i", "t").from_(texts.from_(found.subquery("d")).subquery("d"))
         listed = listed_in_one_text(self.query.items)
@@ -109,8 +110,9 @@ class PackedPairs:
         own = exp.select(
             exp.alias_(self.query.compared(name), "u"),
             exp.alias_(self.query.compared(self.query.item), "i"),
-        ).from_(self.source.copy())
-        own = own.where(not_null(column(name)), *filters)
+        )
+        rows, kept = self.query.read(self.source.copy(), *filters)
+        own = own.from_(rows).where(*kept)
         if self.query.whole:
             person: exp.Expression = self.query.person_value(exp.column("u", "s"))
             a = self.query.person_hash(exp.column("u", "s"))
@@ -118,14 +120,14 @@ class PackedPairs:
             person, a = exp.column("person", people), exp.column("a", people)
         hashed = product_hash(exp.Paren(this=a), exp.column("b", items))
         same = exp.EQ(this=exp.column("i", "s"), expression=exp.column("i", items))
-        rows = exp.select(
+        pairs = exp.select(
             exp.alias_(person, "u"), exp.alias_(hashed, "h"), exp.column("code", items)
         )
-        rows = rows.from_(own.subquery("s")).join(exp.to_table(items), on=same)
+        pairs = pairs.from_(own.subquery("s")).join(exp.to_table(items), on=same)
         if self.query.whole:
-            return rows
+            return pairs
         same = exp.EQ(this=exp.column("u", "s"), expression=exp.column("u", people))
-        return rows.join(exp.to_table(people), on=same)
+        return pairs.join(exp.to_table(people), on=same)
 
     def in_one(self, *filters: exp.Expression, most: int | None = None) -> exp.Select:
         """The text of each item and its count, by one query that makes no table.

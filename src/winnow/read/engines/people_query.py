@@ -47,11 +47,11 @@ class PeopleQuery(CountQuery):
         if self.by_rows:
             owned = exp.select(who).from_(source).where(*kept)
         else:
-            kept.append(not_null(column(self.item)))
+            rows, kept = self.read(source, *filters)
             if listed is not None:
-                kept.append(self.among(column(self.item), listed))
+                kept.append(self.among(listed))
             item = exp.alias_(self.compared(self.item), "i")
-            owned = exp.select(who, item).distinct().from_(source).where(*kept)
+            owned = exp.select(who, item).distinct().from_(rows).where(*kept)
         each = exp.select(exp.alias_(exp.Count(this=exp.Star()), "d"))
         each = each.from_(owned.subquery("p")).group_by("u")
         most = exp.Literal.number(self.looked_at)

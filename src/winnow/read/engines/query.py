@@ -21,14 +21,29 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from winnow.read.groups import BETWEEN, ESCAPES
+
 PRIME = 10_000_000_019
 """Above every b and small enough that a b fits 64 bits: a <= 10^8, b <= 10^10."""
 PERSON_PRIME = 99_999_989
 PERSON_DIGITS, ITEM_DIGITS = 8, 10
+_PLACE = "winnow_place"
+"""The rank of a group among those of its person."""
 SALT = "winnow_salt"
 """What the salt is called where it is a parameter."""
 BYTEWISE = {"bigquery": "", "snowflake": "utf8", "trino": None, "databricks": "UTF8_BINARY"}
 """What compares texts by their bytes in engines that take the name of a collation for that."""
+
+
+@dataclass(frozen=True)
+class GroupColumn:
+    """The column of groups: an item is then one of a group, told by one text with it."""
+
+    name: str
+    listed: tuple[str, ...] | None = None
+    """The public groups as texts; rows of others are left out before anything is bounded."""
+    most: int | None = None
+    """Of each person so many groups stay at most, by a keyed hash; None: all."""
 
 
 @dataclass(frozen=True)
@@ -55,11 +70,14 @@ class CountQuery:
     """The same, for engines where it is a function."""
     salt_apart: bool = False
     """Whether the salt is a parameter of the query, not a part of its text."""
+    group: GroupColumn | None = None
+    """Where items are those of a group."""
 
     @property
     def roles(self) -> dict[str, str | None]:
         """The columns that are read, by what they name."""
-        return {"item": self.item, "person": self.person}
+        group = {} if self.group is None else {"group": self.group.name}
+        return {"item": self.item, "person": self.person, **group}
 
     @property
     def columns(self) -> list[str]:
@@ -74,7 +92,8 @@ class CountQuery:
     @property
     def competing(self) -> bool:
         """Whether the items of a person compete, so that items are not counted apart."""
-        return self.person is not None and self.items_per_person is not None
+        bounded = self.group is not None and self.group.most is not None
+        return self.person is not None and (self.items_per_person is not None or bounded)
 
     @property
     def listed_all(self) -> bool:
@@ -91,48 +110,105 @@ class CountQuery:
 
         ``listed`` is a query of the public items in its one column.
         """
-        item = column(self.item)
-        kept = [not_null(item), *filters]
+        rows, kept = self.read(source, *filters)
         if listed is not None:
-            kept.append(self.among(item, listed))
+            kept.append(self.among(listed))
         held = exp.alias_(self.compared(self.item), "i")
         if self.person is None:  # every row is a person of its own
-            return self._named(_grouped(exp.select(held).from_(source).where(*kept)))
-        person = column(self.person)
-        kept.insert(0, not_null(person))
+            return self._named(_grouped(exp.select(held).from_(rows).where(*kept)))
         if self.items_per_person is None:
             who = exp.alias_(self.compared(self.person), "u")
-            pairs = exp.select(who, held).distinct().from_(source).where(*kept)
+            pairs = exp.select(who, held).distinct().from_(rows).where(*kept)
             return self._named(_grouped(pairs))
-        texts = exp.alias_(self.person_value(person), "u"), exp.alias_(self.text(item), "i")
-        pairs = exp.select(*texts).distinct().from_(source).where(*kept)
+        person = exp.alias_(self.person_value(column(self.person)), "u")
+        pairs = exp.select(person, exp.alias_(self.item_text(), "i")).distinct()
+        pairs = pairs.from_(rows).where(*kept)
         rank = ranked(exp.RowNumber(), self.pair_hash(), exp.column("i"))
         placed = exp.select("i", exp.alias_(rank, "n")).from_(pairs.subquery("p"))
         few = exp.select("i").from_(placed.subquery("r"))
         return _grouped(few.where(exp.column("n") <= self.items_per_person))
 
+    def read(
+        self, source: exp.Expression, *filters: exp.Expression, all_groups: bool = False
+    ) -> tuple[exp.Expression, list[exp.Expression]]:
+        """What is read: the rows of at most so many groups of a person, and which of them count.
+
+        Groups are ranked by a keyed hash of person and group, and equal hashes by the group.
+        """
+        used = [name for name in (self.person, self.item) if name is not None]
+        kept = [*(not_null(column(name)) for name in used), *filters]
+        if self.group is None:
+            return source, kept
+        group = column(self.group.name)
+        kept.append(not_null(group))
+        if self.group.listed is not None:
+            kept.append(self._one_of(group, self.group.listed))
+        if self.group.most is None or self.person is None or all_groups:
+            return source, kept
+        text = self.text(group)
+        a = self.person_hash(self._hashed_person())
+        b = self.digits("g", text, ITEM_DIGITS)
+        order = product_hash(exp.Paren(this=a), exp.Paren(this=b))
+        last = _bytes(group) if self.encoded else self.utf8(text)
+        rank = ranked(exp.Anonymous(this="DENSE_RANK"), order, last, of=self.compared(self.person))
+        placed = exp.select("*", exp.alias_(rank, _PLACE)).from_(source).where(*kept)
+        few = exp.select("*").from_(placed.subquery("g"))
+        few = few.where(exp.column(_PLACE) <= self.group.most)
+        return few.subquery("few"), []
+
+    def _hashed_person(self) -> exp.Expression:
+        """A person as ``person_hash`` takes them."""
+        person = column(self.person or "")
+        return person if self.whole else self.text(person)
+
+    def _one_of(self, value: exp.Expression, texts: tuple[str, ...]) -> exp.Expression:
+        """Whether the text of a value is one of a few."""
+        listed: list[exp.Expression] = [exp.Literal.string(text) for text in texts]
+        if not self.encoded:
+            return exp.In(this=self.text(value), expressions=listed)
+        return exp.In(this=_bytes(value), expressions=[_bytes(text) for text in listed])
+
+    def item_text(self) -> exp.Expression:
+        """The text of the item, after that of its group where there are groups."""
+        item = self.text(column(self.item))
+        if self.group is None:
+            return item
+        pair = self.text(column(self.group.name))
+        for sign, instead in ESCAPES:
+            signs = [exp.Literal.string(sign), exp.Literal.string(instead)]
+            pair = exp.Anonymous(this="REPLACE", expressions=[pair, *signs])
+        for part in (exp.Literal.string(BETWEEN), item):
+            pair = exp.DPipe(this=pair, expression=part)
+        return pair
+
+    def _as_is(self, name: str) -> bool:
+        """Whether values of a column are compared as they are."""
+        return name in self.plain and (self.group is None or name != self.item)
+
     def compared(self, name: str) -> exp.Expression:
         """A column as its values are compared: as they are, as bytes, or as texts."""
-        if name in self.plain:
+        if self._as_is(name):
             return column(name)
+        if name == self.item and self.group is not None:
+            return _bytes(self.item_text()) if self.encoded else self.item_text()
         return _bytes(column(name)) if self.encoded else self.text(column(name))
 
     def named(self, name: str, value: exp.Expression) -> exp.Expression:
         """The text of a value of a column that was compared."""
-        if name in self.plain or not self.encoded:
+        if self._as_is(name) or not self.encoded:
             return self.text(value)
         return exp.Anonymous(this="DECODE", expressions=[value.copy()])
 
-    def among(self, item: exp.Expression, listed: exp.Expression) -> exp.Expression:
-        """Whether an item is one of the public list."""
+    def among(self, listed: exp.Expression) -> exp.Expression:
+        """Whether the item is one of the public list."""
         if not self.encoded:
-            return exp.In(this=self.text(item), query=exp.Subquery(this=listed))
+            return exp.In(this=self.item_text(), query=exp.Subquery(this=listed))
         held = exp.select(_bytes(exp.column("i"))).from_(exp.Subquery(this=listed, alias="l"))
-        return exp.In(this=_bytes(item), query=exp.Subquery(this=held))
+        return exp.In(this=_bytes(self.item_text()), query=exp.Subquery(this=held))
 
     def _named(self, counts: exp.Select) -> exp.Select:
         """Counts of values as counts of their texts, of which no two are the same."""
-        if self.item not in self.plain and not self.encoded:
+        if not self._as_is(self.item) and not self.encoded:
             return counts
         text = exp.alias_(self.named(self.item, exp.column("i")), "i")
         return exp.select(text, "n").from_(counts.subquery("g"))
@@ -206,12 +282,13 @@ class CountQuery:
         return exp.Add(this=exp.cast(decimal, "BIGINT"), expression=exp.Literal.number(1))
 
 
-def ranked(rank: exp.Expression, *order: exp.Expression) -> exp.Window:
-    """A rank among those of one u."""
+def ranked(
+    rank: exp.Expression, *order: exp.Expression, of: exp.Expression | None = None
+) -> exp.Window:
+    """A rank among those of one u, or of another value."""
     ordered = [exp.Ordered(this=node, nulls_first=False) for node in order]
-    return exp.Window(
-        this=rank, partition_by=[exp.column("u")], order=exp.Order(expressions=ordered)
-    )
+    apart = exp.column("u") if of is None else of
+    return exp.Window(this=rank, partition_by=[apart], order=exp.Order(expressions=ordered))
 
 
 def _bytes(text: exp.Expression) -> exp.Expression:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from winnow.core.spread import weight
-from winnow.read.engines.query import CountQuery, column, not_null, product_hash, ranked
+from winnow.read.engines.query import CountQuery, product_hash, ranked
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,12 @@ class WeightQuery(CountQuery):
     ) -> exp.Select:
         """The texts of the items and their weights."""
         assert self.person is not None
-        kept = [not_null(column(self.person)), not_null(column(self.item)), *filters]
+        rows, kept = self.read(source, *filters)
         if listed is not None:
-            kept.append(exp.Not(this=self.among(column(self.item), listed)))
+            kept.append(exp.Not(this=self.among(listed)))
         who = exp.alias_(self.compared(self.person), "u")
         what = exp.alias_(self.compared(self.item), "i")
-        pairs = exp.select(who, what).distinct().from_(source).where(*kept)
+        pairs = exp.select(who, what).distinct().from_(rows).where(*kept)
         every = exp.Window(this=exp.Count(this=exp.Star()), partition_by=[exp.column("u")])
         owned = exp.select("u", "i", exp.alias_(every, "d")).from_(pairs.subquery("p"))
         rank = exp.alias_(ranked(exp.RowNumber(), *self._order()), "r")

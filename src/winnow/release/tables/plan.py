@@ -252,6 +252,10 @@ def about_of(given: Any) -> AboutTable | AboutScores:
     if isinstance(given, SealedCounts | AboutScores):
         public = about_counts(given)
         assert isinstance(public, AboutScores)
+        if public.groups is not None:
+            raise ParameterError(
+                "counts of groups are for lists of each group, wn.top_k; count without by="
+            )
         return public
     return about_table(given)
 

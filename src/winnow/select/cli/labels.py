@@ -22,6 +22,7 @@ from winnow.core.checks import count as whole
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
 from winnow.read.options import TextFormat
+from winnow.select.cli.groups import ONE_LIST, GroupOptions
 from winnow.select.request import FindLabels
 
 _COLUMNS = "Columns and people"
@@ -57,6 +58,7 @@ def labels(
     asked: Typed[FindLabels],
     text: Typed[TextFormat],
     seed: SeedOption = None,
+    grouped: GroupOptions = ONE_LIST,
     person: Annotated[
         str | None,
         option("--person", "COLUMN", "The column that says whose event it is.", _COLUMNS),
@@ -105,7 +107,8 @@ def labels(
     request = asked(budget=budget, seed=seed)
     read = named_by(file)
     check_targets(read, out, None)
-    about = about_log(item, person, max_items, relation, None)
+    groups = grouped.said(line_breaks=text.line_breaks)
+    about = about_log(item, person, max_items, relation, None, groups)
     plan = request.plan(about)  # what cannot be met is refused before anything is read
     warn_of_other_labels(budget, read)
     with counting(f"counting {file}") if are_large(read) else nullcontext() as progress:
@@ -119,7 +122,7 @@ def labels(
 
     with saved_then_shown(released, json, show):
         if out is not None:
-            save_top(out, released, with_counts=False)
+            save_top(out, released)
 
 
 @reported()

@@ -14,11 +14,13 @@ from winnow.errors import DataError, InputError, ParameterError
 from winnow.foreign import reason
 from winnow.read.counts import SealedCounts, private_counts
 from winnow.read.files import STDIN, read_scores
+from winnow.read.groups import Groups
 from winnow.read.options import Reading, TextFormat
 from winnow.read.people import PersonBound
 from winnow.read.records import csv_records, lines_of, text_of
 from winnow.read.scores import seal_scores
 from winnow.select.about import AboutScores
+from winnow.select.crossing.groups import EachGroup, OverPairs
 from winnow.select.label_methods import OF_PRIVATE_LABELS
 from winnow.select.mechanisms.truncated_laplace import TruncatedLaplace
 from winnow.select.mechanisms.unknown_domain import LimitedDomain, StabilityThreshold
@@ -37,14 +39,21 @@ def about_log(
     most: int | None,
     relation: Relation,
     public: Sequence[str] | None,
+    groups: Groups | None = None,
 ) -> AboutScores:
     """What is public of the counts of a log before it is counted."""
-    bound = None
+    if groups is not None and public is not None and groups.names is None:
+        raise ParameterError(
+            "--items is a public list, and the groups would be found in the data; list them, too, "
+            "with --groups"
+        )
+    bound, many = None, 1 if groups is None else len(groups.names or (1,))
     if person is not None and most is not None:
         bound = PersonBound(person, item, most)
     return AboutScores(
         utility=declared(1, True, relation),
-        candidates=None if public is None else len(public),
+        candidates=None if public is None else len(public) * many,
+        groups=groups,
         max_items=1 if person is None else most,
         private=public is None,
         weighed=public is None and person is not None,
@@ -102,7 +111,10 @@ def words_of(methods: Iterable[type[PickMethod]]) -> list[str]:
 def threshold_text(plan: TopKPlan) -> str | None:
     """Which labels were suppressed, where labels are private: public numbers."""
     utility = plan.about.utility
-    match plan.release.mechanism:
+    mechanism = plan.release.mechanism
+    if isinstance(mechanism, OverPairs | EachGroup):
+        mechanism = mechanism.inner
+    match mechanism:
         case StabilityThreshold() | TruncatedLaplace() as chosen:
             passed = chosen.threshold(utility)
             return f"Labels with a noisy count below {passed:,} were suppressed."
@@ -221,6 +233,7 @@ def counts_of_log(
         item=item,
         person=person,
         max_items=most,
+        by=about.groups,
         items=items,
         relation=about.relation,
         text=text,

@@ -27,6 +27,7 @@ from winnow.core.checks import count as whole
 from winnow.core.relation import Relation
 from winnow.errors import DataError, ParameterError
 from winnow.read.options import TextFormat
+from winnow.select.cli.groups import ONE_LIST, GroupOptions
 from winnow.select.request import TopK
 
 _COLUMNS = "Columns and people"
@@ -39,6 +40,9 @@ winnow top-k visits.parquet --item page --person visitor -k 10 --epsilon 1 --del
 
 winnow top-k 'logs/*.csv' --item page --person visitor --max-items 3 \
 --items pages.txt -k 10 --epsilon 1 --with-counts --plot top.png --report top.html
+
+winnow top-k visits.parquet --item page --person visitor --by country -k 5 \
+--epsilon 1 --delta 1e-6 --out top.csv
 
 winnow top-k votes.csv --item city --count votes -k 5 --epsilon 0.5 --out top.csv --labels public
 """
@@ -61,6 +65,7 @@ def top_k(
     asked: Typed[TopK],
     text: Typed[TextFormat],
     seed: SeedOption = None,
+    grouped: GroupOptions = ONE_LIST,
     person: Annotated[
         str | None,
         option(
@@ -161,6 +166,7 @@ def top_k(
     from winnow.cli.printing import counting
     from winnow.cli.recording import warn_of_other_labels
     from winnow.core.saving import write_whole
+    from winnow.select.cli.groups import save_lists, show_lists
     from winnow.select.cli.source import (
         about_file,
         about_log,
@@ -173,6 +179,8 @@ def top_k(
         threshold_text,
     )
     from winnow.select.cli.view import draw, report_page, save_top, show_top
+    from winnow.show.plots.bars import below_title
+    from winnow.show.plots.multiples import draw_lists
 
     relation, budget = record.account(relation, Relation.ADD_REMOVE)
     bounded = count is None and person is not None and max_items is not None
@@ -185,14 +193,21 @@ def top_k(
         labels=labels, one_row=one_row, sensitivity=sensitivity,
     )  # fmt: skip
     read = named_by(file)
-    _check_targets([*read, *([] if items is None else [items])], out, plot, report, k)
+    listed = [each for each in (items, grouped.groups) if each is not None]
+    _check_targets([*read, *listed], out, plot, report, k)
+    groups = grouped.said(line_breaks=text.line_breaks)
+    if groups is not None and (count is not None or report is not None):
+        what = "--report" if count is None else "--count"
+        raise ParameterError(
+            f"--by is for lists of an event log, and {what} has one list; leave out {what}"
+        )
     public = None if items is None else read_items(items, line_breaks=text.line_breaks)
     if public is not None and k > len(public):
         raise DataError(f"k={k} exceeds the {len(public)} items of {items}; lower k")
     if max_items is not None:
         whole(max_items=max_items)
     if count is None:
-        about = about_log(item, person, max_items, relation, public)
+        about = about_log(item, person, max_items, relation, public, groups)
     else:
         moved = sensitivity_of(sensitivity)
         about = about_file(moved, max_items, relation, public=labels == "public")
@@ -215,13 +230,27 @@ def top_k(
         "margin": plan.expected.counts_margin if with_counts else None,
     }
 
+    if groups is not None:
+        with saved_then_shown(
+            released, json, lambda: show_lists(released, k=k, threshold=threshold_text(plan))
+        ):
+            if out is not None:
+                save_lists(out, released)
+            if plot is not None:
+                title = f"Top {k}: {item} by {groups.by}"
+                below = below_title(plan.method.word(), released)
+                ending = plot.suffix.lower()
+                drawn = draw_lists(released.value, title=title, subtitle=below, ending=ending)
+                write_whole(plot, drawn)
+        return
+
     def show() -> None:
         passed = threshold_text(plan)
         show_top(released, k=k, with_counts=with_counts, threshold=passed, **shown)
 
     with saved_then_shown(released, json, show):
         if out is not None:
-            save_top(out, released, with_counts=with_counts)
+            save_top(out, released)
         if plot is not None:
             title = f"Top {k}: {item}"
             how: dict[str, Any] = {"method": plan.method.word(), "ending": plot.suffix.lower()}

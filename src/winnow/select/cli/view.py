@@ -10,6 +10,7 @@ from typing import Any
 
 from winnow.cli.comparison import Chances, curves
 from winnow.cli.printing import add_receipt, console, grid, notes, pairs, visible
+from winnow.core.frames import list_columns
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.unit import within_counted
@@ -70,9 +71,10 @@ def show_top(
 def show_labels(released: Top, *, ordered: bool, needed: float | None) -> None:
     """The labels, then what one needed to be found, and the receipt."""
     show = console()
-    items = [str(item) for item in released.value]
+    items, columns = released.value, list_columns(released.value)
     if items:
-        show.print(grid([("item", "left")], ([item] for item in items)))
+        rows = zip(*(map(str, column) for column in columns.values()), strict=True)
+        show.print(grid([(name, "left") for name in columns], rows))
     found = "1 label" if len(items) == 1 else f"{len(items):,} labels"
     way = "the largest noisy weight first" if ordered else "in the order of their texts"
     show.print(f"{found}, {way}", style="dim")
@@ -87,7 +89,7 @@ def show_labels(released: Top, *, ordered: bool, needed: float | None) -> None:
     show.print(table)
 
 
-def save_top(path: Path, released: Top, *, with_counts: bool) -> None:
+def save_top(path: Path, released: Top) -> None:
     """Save the items, and their counts; the guarantee and the receipt lie beside or inside."""
     from winnow.core.saving import save_columns, with_counted, write_whole
 
@@ -95,9 +97,7 @@ def save_top(path: Path, released: Top, *, with_counts: bool) -> None:
         document = json.dumps(released.to_dict(), indent=2, default=str)
         write_whole(path, f"{document}\n".encode())
         return
-    items, counts = released_items(released, with_counts=with_counts)
-    about = released.to_about()
-    columns = {"item": items} | ({} if counts is None else {"count": counts})
+    columns, about = list_columns(released.value), released.to_about()
     save_columns(path, with_counted(columns, released.receipt.counted), about)
 
 

@@ -33,7 +33,7 @@ from winnow.core.unit import counted
 from winnow.core.utility import Utility
 from winnow.errors import ParameterError
 from winnow.privacy import Promise, promise
-from winnow.select.crossing.private_labels import UnknownDomain
+from winnow.select.crossing.private_labels import EVERY, UnknownDomain
 from winnow.select.crossing.selection import check_scale
 from winnow.select.mechanisms.peeling import calibrated_rounds
 
@@ -199,7 +199,8 @@ class StabilityThreshold(UnknownDomain):
     def name(self) -> str:
         """What the receipt calls it."""
         items = counted(self.max_items or 0, "item")
-        return f"{self.title}, at most {self.k}, {items} per person"
+        most = "all" if self.k == EVERY else f"at most {self.k}"
+        return f"{self.title}, {most}, {items} per person"
 
     def promise(self, relation: Relation) -> Promise:
         """What one release is charged, and why."""

@@ -7,6 +7,7 @@ from winnow.core.relation import Relation
 from winnow.core.utility import declared
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
+from winnow.read.groups import Groups
 from winnow.read.scores import LABELS
 from winnow.select.about import AboutScores
 from winnow.select.plan.chances import MOST_CANDIDATES, GapProfile, Gaps
@@ -51,6 +52,7 @@ def counts(
     *,
     labels: str = "public",
     max_items: int | None = None,
+    by: Groups | str | None = None,
     sensitivity: Real | tuple[Real, Real] = 1,
     relation: str | Relation = Relation.ADD_REMOVE,
 ) -> AboutScores:
@@ -59,8 +61,9 @@ def counts(
     ``candidates`` is how many items are on the public list; ``labels="private"`` says that the
     items are found in the data, and ``labels="log"`` that the log itself will be there, too, as
     ``wn.counts(log, item=, person=)`` has it. ``max_items`` is the most items that one person is
-    counted for.
+    counted for. ``by`` is that of ``wn.counts``: lists of groups, of ``candidates`` items each.
     """
+    groups = Groups.of(by)
     one_of((*LABELS, FOUND_IN_LOG), labels=labels)
     if candidates is not None:
         count(candidates=candidates)
@@ -68,7 +71,16 @@ def counts(
             raise ParameterError("how many private labels there are is private; leave it out")
     if max_items is not None:
         count(max_items=max_items)
+    if groups is not None and labels == "private":
+        raise ParameterError("ready counts know no groups; plan for labels='log', or leave out by=")
+    if groups is not None and labels == "public":
+        if groups.names is None:
+            raise ParameterError(
+                "the groups of public items are public, too; give wn.Groups(names=)"
+            )
+        candidates = None if candidates is None else candidates * len(groups.names)
     return AboutScores(
+        groups=groups,
         utility=declared(sensitivity, not isinstance(sensitivity, tuple), relation),
         candidates=None if candidates is None else int(candidates),
         max_items=None if max_items is None else int(max_items),

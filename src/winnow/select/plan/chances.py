@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -150,7 +151,11 @@ FAR = math.log(16.0)  # a candidate this far below x enters by the series
 TERMS = 14  # 16^-14 = 1e-17
 CELLS = 1 << 16  # entries of one temporary array; it fits the cache
 
-_GAUSS = np.polynomial.legendre.leggauss(16)
+
+@cache
+def _gauss() -> tuple[Floats, Floats]:
+    """Sixteen nodes of a quadrature, and their weights."""
+    return np.polynomial.legendre.leggauss(16)
 
 
 def win_chances(law: Law, scores: Floats, counts: Floats) -> Floats:
@@ -248,7 +253,7 @@ def with_kinks(edges: Floats, kinks: Floats) -> Floats:
 
 def gauss(edges: Floats) -> tuple[Floats, Floats]:
     """Nodes and weights of the Gauss-Legendre rule on every panel."""
-    nodes, weights = _GAUSS
+    nodes, weights = _gauss()
     half = 0.5 * np.diff(edges)
     centre = 0.5 * (edges[1:] + edges[:-1])
     return (

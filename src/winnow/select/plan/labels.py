@@ -16,6 +16,7 @@ from winnow.foreign import shown
 from winnow.privacy.sizing import rounds_accountant
 from winnow.read.counts import SealedCounts
 from winnow.select.about import AboutScores, about
+from winnow.select.crossing.groups import pairs_of
 from winnow.select.crossing.private_labels import EVERY, UnknownDomain
 from winnow.select.label_choice import chosen_for_labels, losses_of_methods
 from winnow.select.label_methods import OF_LABELS
@@ -191,6 +192,7 @@ def _planned(
     mechanism = method.among_private(public, sizes)
     mechanism.check_scales(public.utility)
     plan = plan_of(mechanism, public.relation, reason=reason)
+    plan = plan.map(lambda found: pairs_of(found, public.groups))
     return LabelsPlan(
         mechanism=mechanism,
         relation=plan.relation,

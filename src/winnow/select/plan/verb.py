@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from winnow.core.checks import Real, exact, kept
 from winnow.core.key import Key
@@ -17,7 +17,6 @@ from winnow.read.score_source import ScoreSource
 from winnow.read.scores import SealedScores
 from winnow.select.about import About, AboutClasses, AboutScores, about
 from winnow.select.crossing.selection import Selection, check_scale
-from winnow.select.mechanisms.large_margin import LargeMargin
 from winnow.select.mechanisms.lipschitz import LipschitzMechanism, NoisyTopWithLeads
 from winnow.select.mechanisms.sparse_vector import AboveAnswer
 from winnow.select.methods import (
@@ -32,11 +31,13 @@ from winnow.select.methods import (
 )
 from winnow.select.methods import LargeMargin as LargeMarginMethod
 from winnow.select.open_selection import selected_of
-from winnow.select.plan.expected import SelectExpected, SelectTarget, expected_of, target_of
 from winnow.select.plan.pick import PickPlan
-from winnow.select.plan.setting import Setting
 from winnow.select.request import Above, AskedSelect, PlannedSelect, Select
 from winnow.select.table import check_promised, one_of_classes, selection_of
+
+if TYPE_CHECKING:  # a selection runs without them
+    from winnow.select.plan.expected import SelectExpected, SelectTarget
+    from winnow.select.plan.setting import Setting
 
 PURE: dict[str, PickMethod] = {
     "permute-and-flip": PermuteAndFlip(),
@@ -66,6 +67,8 @@ class SelectPlan(PickPlan):
         setting = self.setting()
         if setting is None:
             return None
+        from winnow.select.plan.expected import expected_of
+
         return expected_of(setting, self.epsilon, self.asked.delta, self.target)
 
     @property
@@ -92,6 +95,9 @@ class SelectPlan(PickPlan):
 
     def setting(self) -> Setting | None:
         """The question that is planned for, whatever the epsilon; None: no bounds are known."""
+        from winnow.select.mechanisms.large_margin import LargeMargin
+        from winnow.select.plan.setting import Setting
+
         if not isinstance(self.about, AboutScores) or self.about.candidates is None:
             return None
         if not isinstance(self.mechanism, LipschitzMechanism | LargeMargin):
@@ -225,6 +231,8 @@ def planned_for(
     confidence: Real = 0.95,
 ) -> SelectPlan:
     """The plan at an epsilon, or at the least one that reaches what is wanted."""
+    from winnow.select.plan.expected import target_of
+
     plan = planned(asked.at(1 if asked.epsilon is None else asked.epsilon), given)
     plan = replace(plan, confidence=float(confidence))
     if chance is None and error is None:

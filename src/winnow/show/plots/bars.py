@@ -60,7 +60,7 @@ def draw_top(
     for place, count in zip(places, counts, strict=True):
         end = max(count, 0) + reach + 0.012 * span
         axes.text(end, place, f"{count:,}", va="center", fontsize=12, parse_math=False)
-    axes.set_yticks(places, [_short(label) for label, _ in bars], parse_math=False)
+    axes.set_yticks(places, [short(label) for label, _ in bars], parse_math=False)
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(max(len(bars), 4) - 0.4, -0.6)
     lowest = min([0, *(count - reach for count in counts)])
@@ -79,8 +79,9 @@ def draw_top(
     return as_file(figure, ending)
 
 
-def _short(label: str) -> str:
-    return label if len(label) <= _LONGEST else f"{label[: _LONGEST - 1]}…"
+def short(label: str, most: int = _LONGEST) -> str:
+    """A label that fits beside a bar."""
+    return label if len(label) <= most else f"{label[: most - 1]}…"
 
 
 def draw_made_up_top(

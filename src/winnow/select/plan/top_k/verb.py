@@ -21,6 +21,8 @@ from winnow.privacy.sizing import rounds_accountant
 from winnow.read.counts import SealedCounts
 from winnow.select.about import About, AboutClasses, AboutScores, about
 from winnow.select.beside import charged_with, cut_of, run_beside
+from winnow.select.by_group import lists_by_group
+from winnow.select.crossing.groups import EachGroup, OverPairs
 from winnow.select.crossing.private_labels import UnknownDomain
 from winnow.select.crossing.selection import FromClasses
 from winnow.select.label_methods import TOP_K_METHODS
@@ -34,6 +36,8 @@ from winnow.select.request import PlannedTopK, TopK
 from winnow.select.table import choose, noises, unit_of
 
 _STEPS = 30
+_READING = (UnknownDomain, OverPairs, EachGroup)
+"""Mechanisms that take sealed counts, and may read more of their source."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -43,7 +47,7 @@ class TopKPlan(PickPlan):
     asked: TopK = field(repr=False)
     method: PickMethod
     """What draws, with its options: what was asked for, or what Winnow chose."""
-    release: Plan[Any, list[Any]] = field(repr=False)
+    release: Plan[Any, Any] = field(repr=False)
     """The plan of the list alone, where an estimate of what was left out stands beside it."""
     sizes: Sizes = field(repr=False)
     """What the list alone is drawn for."""
@@ -57,23 +61,37 @@ class TopKPlan(PickPlan):
         budget: Budget | None = None,
         seed: Any = None,
         padding: Padding | None = None,
-    ) -> Released[list[Any]]:
+    ) -> Released[Any]:
         """Charge the budget, draw once, and release the items."""
         return _run(self, data, budget, seed, padding)
 
     def ready(self, data: Any) -> Any:
         """The data with what the draw needs of their source; those of another plan are refused."""
-        sealed, mechanism = super().ready(data), self.release.mechanism
-        if isinstance(sealed, SealedCounts) and isinstance(mechanism, UnknownDomain):
+        mechanism = self.release.mechanism
+        if self.by_group:
+            sealed = self.about.read(data)
+            self.about.check(sealed)
+        else:
+            sealed = super().ready(data)
+        if isinstance(sealed, SealedCounts) and isinstance(mechanism, _READING):
             mechanism.check(sealed)
             return mechanism.ready(sealed)
         return sealed
+
+    @property
+    def by_group(self) -> bool:
+        """Whether a list for each group is released."""
+        return isinstance(self.about, AboutScores) and self.about.groups is not None
 
     @cached_property
     def expected(self) -> TopKStated:
         """What is stated of the mechanism that runs, for any data."""
         size = self.about.candidates if isinstance(self.about, AboutScores) else None
-        return stated(self._word, self.release.mechanism, size, self.about.utility)
+        mechanism = self.release.mechanism
+        if isinstance(mechanism, OverPairs | EachGroup):
+            inner = stated(self._word, mechanism.inner, None, self.about.utility)
+            return replace(inner, name=mechanism.name)
+        return stated(self._word, mechanism, size, self.about.utility)
 
     @property
     def error(self) -> float | None:
@@ -83,7 +101,7 @@ class TopKPlan(PickPlan):
     @cached_property
     def compared(self) -> tuple[TopKStated, ...]:
         """Every method that could run on such counts, with what is stated of it."""
-        if not isinstance(self.about, AboutScores) or self.about.private:
+        if not isinstance(self.about, AboutScores) or self.about.private or self.by_group:
             return (self.expected,)
         losses, rows = self._losses(), []
         wishes = Wishes(self.about, self.sizes, self.asked.ordered is True)
@@ -160,7 +178,7 @@ class TopKPlan(PickPlan):
         return best_gamma(scores, self._scores(), self.sizes, self.sizes.epsilon, None)
 
     def _scores(self) -> AboutScores:
-        if not isinstance(self.about, AboutScores) or self.about.private:
+        if not isinstance(self.about, AboutScores) or self.about.private or self.by_group:
             raise ParameterError(
                 "what is simulated is a public list of items; plan for wn.plan.counts(candidates=)"
             )
@@ -217,7 +235,7 @@ def _shown(value: float | None) -> str:
 @guarded
 def _run(
     plan: TopKPlan, data: Any, budget: Budget | None, seed: Any, padding: Padding | None
-) -> Released[list[Any]]:
+) -> Released[Any]:
     if plan.cut is None:
         return Plan.run(plan, data, budget=budget, seed=seed, padding=padding)
     people = data.people if isinstance(data, SealedCounts) else None
@@ -261,12 +279,19 @@ def _planned(
     )  # fmt: skip
     if isinstance(public, AboutClasses):
         return _from_classes(asked, public, sizes)
-    if public.candidates is not None and k > public.candidates:
-        raise ParameterError(f"k={k} exceeds {public.candidates} candidates; lower k")
+    if public.candidates is not None:
+        groups = 1 if public.groups is None else len(public.groups.names or ())
+        if k > public.candidates // groups:
+            raise ParameterError(f"k={k} exceeds {public.candidates // groups} candidates; lower k")
     cut, rest = cut_of(with_cut, epsilon, public.bound)
     sizes = replace(sizes, epsilon=rest)
-    choice = choose(method, public, sizes, ordered)
-    plan = choice.plan(public.relation)
+    plan: Plan[Any, Any]
+    if public.groups is None:
+        choice = choose(method, public, sizes, ordered)
+        chosen, plan = choice.method, choice.plan(public.relation)
+    else:
+        chosen, lists, reason = lists_by_group(method, public, sizes, ordered)
+        plan = plan_of(lists, public.relation, reason=reason)
     charged = charged_with(cut, plan)
     return TopKPlan(
         mechanism=charged.mechanism,
@@ -278,7 +303,7 @@ def _planned(
         reason=plan.reason,
         about=public,
         asked=asked,
-        method=choice.method,
+        method=chosen,
         release=plan,
         sizes=sizes,
         cut=cut,

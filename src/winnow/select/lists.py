@@ -1,0 +1,116 @@
+"""A list of the most common items for each group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from winnow.core.drawing import Plotted
+from winnow.core.frames import Columns, CountedItems, Framed, labelled, plain_column
+from winnow.core.notebook import Card, InNotebook, columns_card
+from winnow.core.saving import check_target, save_columns, write_json
+from winnow.errors import ParameterError
+
+
+@dataclass(frozen=True, eq=False)
+class ListsByGroup(InNotebook, Framed, Plotted, Mapping[Any, list[Any]]):
+    """Released lists, one for each group: ``lists["France"]`` is that of France."""
+
+    by: str
+    """The column of the groups."""
+    lists: Mapping[Any, list[Any]]
+    """The items of each group, or pairs of an item and its noisy count."""
+    ordered: bool = True
+    """Whether the order of a list says anything."""
+    with_counts: bool = False
+    margin: int | None = None
+    """Within what the noise of each released count lies with probability 0.95."""
+
+    def __getitem__(self, group: Any) -> list[Any]:
+        return self.lists[group]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.lists)
+
+    def __len__(self) -> int:
+        return len(self.lists)
+
+    def to_columns(self) -> Columns:
+        """One row for each item of each group: its rank, where there is an order, and its count."""
+        groups, names = list(self.lists), self._names
+        sizes = [len(self.lists[group]) for group in groups]
+        found: Columns = {
+            names[0]: labelled(tuple(groups), np.repeat(np.arange(len(groups)), sizes))
+        }
+        if self.ordered:
+            ranks = [np.arange(1, size + 1) for size in sizes]
+            found[names[1]] = np.concatenate([np.zeros(0, np.int64), *ranks])
+        rows = [each for group in groups for each in self.lists[group]]
+        found[names[2]] = plain_column([each[0] for each in rows] if self.with_counts else rows)
+        if self.with_counts:
+            found[names[3]] = np.array([each[1] for each in rows], np.int64)
+        return found
+
+    @property
+    def _names(self) -> list[str]:
+        """Names of columns; those of ours differ from that of the groups."""
+        return [self.by, *(f"{each}_" * (each == self.by) or each for each in _OWN)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """All lists as plain data, ready for JSON."""
+        return {
+            "by": self.by,
+            "ordered": self.ordered,
+            "with_counts": self.with_counts,
+            "margin": self.margin,
+            "lists": [
+                {"group": group, "items": list(map(_plain, items))}
+                for group, items in self.lists.items()
+            ],
+        }
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> ListsByGroup:
+        """The lists that ``to_dict`` wrote."""
+        counted = document["with_counts"]
+        lists = {
+            row["group"]: CountedItems(map(tuple, row["items"])) if counted else row["items"]
+            for row in document["lists"]
+        }
+        return cls(document["by"], lists, document["ordered"], counted, document["margin"])
+
+    def save(self, path: str | Path, *, about: Mapping[str, Any] | None = None) -> None:
+        """Save whole or not at all, as CSV, Parquet or JSON, with guarantee and receipt."""
+        target = Path(path)
+        check_target(target)
+        if target.suffix.lower() == ".json":
+            write_json(target, self.to_dict() | ({"about": dict(about)} if about else {}))
+        else:
+            save_columns(target, self.to_columns(), about)
+
+    def _picture(self, ending: str = ".png") -> bytes:
+        from winnow.show.plots.multiples import draw_lists
+
+        if not self.with_counts:
+            raise ParameterError(
+                "these lists have no counts to draw; ask for them: top_k(..., with_counts=True)"
+            )
+        return draw_lists(self, ending=ending)
+
+    def _card(self) -> Card:
+        title = f"Lists of {len(self.lists):,} groups by {self.by}"
+        return columns_card(title, self.to_columns(), 3 if self.ordered else 2)
+
+    def __repr__(self) -> str:
+        return f"<released lists of {len(self.lists):,} groups by {self.by}>"
+
+
+_OWN = ("rank", "item", "count")
+
+
+def _plain(item: Any) -> Any:
+    return list(item) if isinstance(item, tuple) else item
