@@ -122,7 +122,9 @@ def either_faithful(*, seed: int) -> Iterator[AuditResult]:
     yield fidelity_of_choice(made(), seed)
 
 
-def fidelity_of_choice(either: EitherModel, seed: int, stated: Fraction | None = None) -> AuditResult:
+def fidelity_of_choice(
+    either: EitherModel, seed: int, stated: Fraction | None = None
+) -> AuditResult:
     """Many choices against the law for the stated epsilon."""
     table, relation, root = np.array([2, 1, 1, 1]), Relation.ADD_REMOVE, Tape.seeded(seed)
     cells = np.repeat(np.array(CELLS), table, axis=0).astype(np.int32)

@@ -118,9 +118,7 @@ class AdditiveModel:
         chosen = self._selection._draw(scores, weighed.utility, key.tape.child("choice"))[0]
         return family, int(chosen)
 
-    def weights(
-        self, family: AdditiveFamily, labelled: SealedLabelled
-    ) -> tuple[int, ...] | None:
+    def weights(self, family: AdditiveFamily, labelled: SealedLabelled) -> tuple[int, ...] | None:
         """What a correct row of each class counts: given, or by the noisy sizes of the classes."""
         if not self.balanced:
             return labelled.class_weights
