@@ -18,6 +18,7 @@ BANDS = (
     ("core", "relation, utility, schema, workloads, laws, tape, noise, sealed, released", 0.01),
 )
 CAPABILITIES = (
+    "describe",
     "itemsets   learn   ask   lp   numbers",
     "release   (tables, matrices, rounds, graphical)",
     "inner_product",

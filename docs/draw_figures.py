@@ -20,6 +20,7 @@ from learning_figure import learning_classifiers
 
 import winnow as wn
 from winnow.select.mechanisms.sparse_vector import SparseVector
+from winnow.show.plots.description import draw_description
 from winnow.show.plots.figures import STYLES, add_axes, as_file, empty_figure, new_figure
 from winnow.show.plots.histogram import draw_histogram
 from winnow.show.plots.release import draw_columns
@@ -92,6 +93,28 @@ def histogram_of_incomes() -> bytes:
     sealed = wn.read_table(people, schema={"income": income})
     found = wn.histogram(sealed, "income", bins=20, split="quantiles", epsilon=1, seed=4)
     return draw_histogram(found.value)
+
+
+def description_of_people() -> bytes:
+    """A first look at four columns of made-up people."""
+    rng = np.random.default_rng(0)
+    many = 4000
+    people = pd.DataFrame(
+        {
+            "income": rng.lognormal(10, 0.5, many),
+            "age": np.clip(rng.normal(45, 16, many), 18, 99).round(),
+            "region": rng.choice(["north", "south", "east"], many, p=[0.5, 0.3, 0.2]),
+            "owner": rng.choice(["yes", "no"], many, p=[0.35, 0.65]),
+        }
+    )
+    schema = {
+        "income": {"type": "number", "low": 0, "high": 100_000, "clip": True},
+        "age": {"type": "number", "low": 0, "high": 110},
+        "region": {"values": ["north", "south", "east"]},
+        "owner": {"values": ["yes", "no"]},
+    }
+    sealed = wn.read_table(people, schema=schema)
+    return draw_description(wn.describe(sealed, epsilon=1, seed=2).value)
 
 
 def gallery_speed() -> bytes:
@@ -394,6 +417,7 @@ FIGURES_DRAWN: tuple[Callable[[], bytes], ...] = (
     front_synthetic,
     quantiles_by_region,
     histogram_of_incomes,
+    description_of_people,
     learning_classifiers,
 )
 

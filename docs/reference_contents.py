@@ -105,11 +105,11 @@ print(tables.to_pandas())
 """,
     ),
     Page(
-        "numbers", "Numbers", "Means, sums, deviations, quantiles and histograms.",
+        "numbers", "Numbers", "A first look; means, sums, deviations, quantiles and histograms.",
         "numbers",
-        ("winnow.numbers",),
-        commands=("moments", "plan moments", "quantiles", "plan quantiles", "histogram",
-                  "plan histogram"),
+        ("winnow.numbers", "winnow.describe"),
+        commands=("describe", "plan describe", "moments", "plan moments", "quantiles",
+                  "plan quantiles", "histogram", "plan histogram"),
         example="""
 import pandas as pd
 import winnow as wn

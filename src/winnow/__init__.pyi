@@ -20,6 +20,9 @@ from winnow.core.workloads.tables import marginals as marginals
 from winnow.core.workloads.tables import prefixes as prefixes
 from winnow.core.workloads.tables import ranges as ranges
 from winnow.core.workloads.workload import Workload as Workload
+from winnow.describe.result import ColumnSummary as ColumnSummary
+from winnow.describe.result import Description as Description
+from winnow.describe.verb import describe as describe
 from winnow.errors import BudgetError as BudgetError
 from winnow.errors import BudgetExceeded as BudgetExceeded
 from winnow.errors import DataError as DataError

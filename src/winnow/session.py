@@ -17,6 +17,9 @@ from winnow.core.plan import Plan
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.tape import Randomness
+from winnow.describe.request import Describe
+from winnow.describe.result import Description
+from winnow.describe.verb import description_of
 from winnow.errors import ParameterError, RelationMismatch
 from winnow.foreign import guarded, shown
 from winnow.inner_product.boosting import Ensemble
@@ -60,9 +63,8 @@ from winnow.select.request import Above, FindLabels, Select, TopK
 from winnow.select.verb import compared, discovered, most_common, open_above, selected
 
 Asked = TypeVar(
-    "Asked", Above, Ask, Boost, FindLabels, Histogram, Itemsets, Lp, Mips, Moments, Quantiles,
-    Release,
-    Select, Tabulate, TopK,
+    "Asked", Above, Ask, Boost, Describe, FindLabels, Histogram, Itemsets, Lp, Mips, Moments,
+    Quantiles, Release, Select, Tabulate, TopK,
 )  # fmt: skip
 
 
@@ -206,6 +208,11 @@ class Session:
     def histogram(self, asked: Histogram) -> Released[ReleasedHistogram]:
         """``winnow.histogram`` of this session's table, charged to its budget."""
         return histogram_of(self._own_table(), self._paid(asked))
+
+    @takes(Describe)
+    def describe(self, asked: Describe) -> Released[Description]:
+        """``winnow.describe`` of this session's table, charged to its budget."""
+        return description_of(self._own_table(), self._paid(asked))
 
     @takes(Ask)
     def ask(self, asked: Ask) -> Opened:

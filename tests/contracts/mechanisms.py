@@ -30,6 +30,7 @@ from winnow import (
 from winnow.ask.independent_answers import IndependentAnswers
 from winnow.ask.mechanism import WeightsRounds
 from winnow.ask.questions import Question
+from winnow.describe.request import Describe
 from winnow.inner_product.rounds import IndexedRounds, RepeatedSelection
 from winnow.inner_product.vectors import query_of
 from winnow.itemsets.audit.weighted import or_canonical, or_selected
@@ -534,6 +535,19 @@ def _quantiles() -> Iterator[Subject]:
         return redeem(plan.map(lambda histogram: histogram.to_dict()), data, grant, tape)
 
     in_bins = Histogram("b", bins=2, split="quantiles", epsilon=1)
+
+    def looked(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
+        plan = replace(first_look.plan(numbered(data)), mechanism=mechanism)
+        return redeem(plan.map(lambda found: found.to_dict()), numbered(data), grant, tape)
+
+    def numbered(data: Any) -> Any:
+        grid = {"type": "number", "low": 0, "high": SCHEMA.shape[1] - 1}
+        schema = wn.Schema.parse({"a": SCHEMA.shape[0], "b": grid})
+        return replace(data, schema=schema)
+
+    first_look = Describe(epsilon=1)
+    every = first_look.plan(numbered(table())).mechanism
+    yield Subject("description", every, table, looked, (), looks=True)
     both = in_bins.plan(table()).mechanism
     yield Subject("histogram over private edges", both, table, counted, (), looks=True)
 

@@ -102,7 +102,11 @@ def test_a_session_runs_a_plan_on_its_own_table_and_nothing_else_as_a_plan() -> 
 @pytest.mark.parametrize("name", VERBS)
 def test_a_session_has_the_verb(name: str) -> None:
     case, data = VERBS[name], VERBS[name].data()
-    table = [data] if name in ("tabulate", "moments", "quantiles", "histogram", "ask") else []
+    table = (
+        [data]
+        if name in ("tabulate", "moments", "quantiles", "histogram", "describe", "ask")
+        else []
+    )
     session = wn.Session(*table, epsilon=9, delta=1e-5, delta_for_events=5e-6,
                          relation=planned(name, data).relation, seed=7)  # fmt: skip
     given = [] if table else [data]

@@ -15,6 +15,7 @@ SECRET = 41_729
 """A private number in the data of every verb that can hold it."""
 VOTES = {"a": SECRET, "b": 700, "c": 650, "d": 20}
 SCHEMA = {"a": 3, "b": 4, "y": 2}
+NUMBERED = SCHEMA | {"b": {"type": "number", "low": 0, "high": 3}}
 RNG = np.random.default_rng(5)
 FRAME = pd.DataFrame({name: RNG.integers(0, size, 400) for name, size in SCHEMA.items()})
 BASKETS = [["bread", "cheese"]] * 300 + [["ale", "eggs"]] * 120
@@ -83,6 +84,10 @@ VERBS: dict[str, Case] = {
     "quantiles": Case(
         people, {"epsilon": 1.0, "by": ["a"]}, lambda: wn.plan.table(SCHEMA, rows=400),
         given=("b", [0.25, 0.5]), facts=ROWS,
+    ),
+    "describe": Case(
+        lambda: wn.read_table(FRAME, schema=NUMBERED), {"epsilon": 1.0},
+        lambda: wn.plan.table(NUMBERED, rows=400), facts=ROWS,
     ),
     "histogram": Case(
         people, {"epsilon": 1.0, "bins": 3, "split": "quantiles"},

@@ -15,11 +15,12 @@ from golden.command import in_turn, winnow
 from golden.data import people, write_csv, write_people
 
 HELP = (
-    "", "demo", "select", "top-k", "itemsets", "learn", "tabulate", "moments",
+    "", "demo", "describe", "select", "top-k", "itemsets", "learn", "tabulate", "moments",
     "quantiles", "histogram", "release", "ask", "lp",
     "mips", "boost", "plan",
     "plan select", "plan top-k", "plan margin", "plan itemsets", "plan learn",
-    "plan tabulate", "plan moments", "plan quantiles", "plan histogram", "plan release", "plan lp",
+    "plan tabulate", "plan moments", "plan quantiles", "plan histogram", "plan describe",
+    "plan release", "plan lp",
     "plan ask", "schema", "schema draft", "schema check",
     "ledger", "ledger init", "ledger show", "ledger verify", "ledger export",
     "ledger share",
@@ -116,6 +117,9 @@ LINES = (
     f"quantiles {TABLE} --column rooms --quantiles .25,.5 --by sex --level .9 --epsilon 2 {SEED}",
     f"quantiles {TABLE} --column rooms --epsilon 1 {SEED} --json",
     f"quantiles {TABLE} --column town --epsilon 1 {SEED}",
+    f"describe {TABLE} --epsilon 4 {SEED}",
+    f"describe {TABLE} --epsilon 4 --columns rooms,sex --bins 3 --quantiles .5 {SEED} --json",
+    "plan describe --schema schema.json --epsilon 1",
     f"histogram {TABLE} --column rooms --bins 3 --epsilon 2 {SEED}",
     f"histogram {TABLE} --column rooms --bins 2 --split quantiles --epsilon 2 {SEED} --json",
     f"histogram {TABLE} --column town --epsilon 1 {SEED}",

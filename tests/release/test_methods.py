@@ -226,10 +226,10 @@ def test_nothing_is_taken_that_is_predicted_to_be_worse_than_plain_noise(
 
 
 def test_many_tables_and_little_budget_are_for_rounds_over_whole_tables() -> None:
-    wide = table(2000, (2,) * 9)
-    plan = wn.plan.release(wn.plan.table(wide.schema, rows=2000), wn.marginals(3), epsilon=0.2)
+    wide = table(2000, (2,) * 12)
+    plan = wn.plan.release(wn.plan.table(wide.schema, rows=2000), wn.marginals(2), epsilon=0.1)
     assert plan.method.word() == "adaptive"
-    released = wn.release(wide, wn.marginals(3), epsilon=0.2, seed=1)
+    released = wn.release(wide, wn.marginals(2), epsilon=0.1, seed=1)
     assert released.receipt.reason.startswith("adaptive: predicted largest error ")
     assert "over whole tables" in released.receipt.mechanism
 

@@ -23,6 +23,7 @@ PLANS = [
     {"kind": "tabulate", "by": [{"marginals": 2}], "epsilon": 0.5, "delta": 1e-7},
     {"kind": "quantiles", "column": "age", "quantiles": [0.5], "by": ["colour"], "epsilon": 0.5},
     {"kind": "histogram", "column": "age", "bins": 3, "split": "quantiles", "epsilon": 0.5},
+    {"kind": "describe", "epsilon": 0.5},
     {"kind": "release", "workload": [{"ranges": "age"}], "epsilon": 0.5, "method": "tables"},
     {"kind": "itemsets", "size": 2, "epsilon": 0.5, "delta": 1e-7},
     {"kind": "top-k", "k": 3, "epsilon": 0.5, "delta": 1e-7},

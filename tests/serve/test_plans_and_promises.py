@@ -13,7 +13,7 @@ import pytest
 from serve.served import COLOURS, SCHEMA, config_of, shared_workers, write_data
 from winnow.errors import BudgetExceeded, WinnowError
 from winnow.mechanisms import ITEMSETS, words
-from winnow.privacy import describe
+from winnow.privacy import Guarantee, describe
 from winnow.privacy.rounding import stated_at_least
 from winnow.release.methods import METHODS as METHODS_OF_RELEASE
 from winnow.select.crossing.private_labels import UnknownDomain
@@ -88,6 +88,7 @@ EVERY: dict[str, dict[str, list[Any]]] = {
     "histogram": {
         "epsilon": [1.0], "column": ["age"], "bins": [2, [0, 1, 2]], "split": ["equal"],
     },
+    "describe": {"epsilon": [1.0], "bins": [4], "quantiles": [None, []]},
     "itemsets": {
         "epsilon": [0.5], "size": [2], "k": [None, 2], "delta": [0.0, 1e-6],
         "supports": [None, "winners", "subsets"],
@@ -189,7 +190,8 @@ def test_a_plan_states_what_the_verb_is_charged_and_promises(
         released = orders.run(opened, order, service.catalogue.budget(name)).released
         compared += 1
         assert planned.charged == describe(released.receipt.event), order
-        cost = account.cap.cost(released.receipt.event, account.used)
+        stated = Guarantee(planned.epsilon, planned.delta, released.receipt.event.relation)
+        cost = account.cap.cost(released.receipt.event, account.used, stated)
         assert planned.cost == stated_at_least(cost.size or cost.rho), order
         assert released.guarantee.epsilon <= planned.epsilon, order
         assert released.guarantee.delta <= planned.delta, order

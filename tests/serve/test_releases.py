@@ -18,6 +18,7 @@ ORDERS = [
                 "level": 0.9, "epsilon": 0.2}),
     ("people", {"kind": "histogram", "column": "age", "bins": 2, "split": "quantiles",
                 "epsilon": 0.2}),
+    ("people", {"kind": "describe", "epsilon": 0.2}),
     ("people", {"kind": "release", "workload": [{"marginals": 1}], "epsilon": 0.2, "delta": 1e-7}),
     pytest.param(
         "people", {"kind": "release", "method": "graphical",

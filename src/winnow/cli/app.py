@@ -35,6 +35,9 @@ START = "Start here"
 COMMANDS = (
     CommandRow("demo", "winnow.cli.demo:demo", START,
         "Show the main job in a few seconds, on made-up people."),
+    CommandRow("describe", "winnow.describe.cli:describe", RELEASE,
+        "Describe every column of a table: missing values, means, quantiles, common values.",
+        tables=True),
     CommandRow("select", "winnow.select.cli.command:select", RELEASE,
         "Select the item with the highest score, or the top K, privately.", tables=True),
     CommandRow("top-k", "winnow.select.cli.top_k:top_k", RELEASE,
@@ -73,6 +76,7 @@ COMMANDS = (
         "Run the experiments of a paper again, and say what agrees and what differs."),
 )  # fmt: skip
 _PLANS = (
+    CommandRow("describe", "winnow.describe.cli:plan", BEFORE, examples="PLAN_EXAMPLES"),
     CommandRow("select", "winnow.select.cli.plan:select", BEFORE),
     CommandRow("top-k", "winnow.select.cli.plan_top_k:top_k", BEFORE),
     CommandRow("labels", "winnow.select.cli.labels:plan", BEFORE, examples="PLAN_EXAMPLES"),

@@ -8,6 +8,9 @@ from winnow.core.plan import Mechanism
 from winnow.core.relation import Relation
 from winnow.privacy import Compose, Promise
 
+_NAMED = 5
+"""Parts that are done alike are named up to so many."""
+
 
 @dataclass(frozen=True)
 class Together:
@@ -29,8 +32,11 @@ class Together:
     @property
     def name(self) -> str:
         """What the receipt calls it."""
-        listed = "; ".join(f"{what}: {each.name}" for what, each in self.parts)
-        return f"{self.title}; {listed}"
+        alike: dict[str, list[str]] = {}
+        for what, each in self.parts:
+            alike.setdefault(each.name, []).append(what)
+        listed = (f"{_several(whats)}: {name}" for name, whats in alike.items())
+        return "; ".join([self.title, *listed])
 
     def promise(self, relation: Relation) -> Promise:
         """What all of them are charged, and why."""
@@ -40,3 +46,9 @@ class Together:
         cited = "; ".join(dict.fromkeys(each.citation for each in promises))
         stated = " ".join(dict.fromkeys(each.statement for each in promises))
         return Promise(Compose(tuple(each.event for each in promises)), cited, stated)
+
+
+def _several(words: list[str]) -> str:
+    """The first of some words, and how many more there are."""
+    more = f" and {len(words) - _NAMED} more" if len(words) > _NAMED else ""
+    return ", ".join(words[:_NAMED]) + more

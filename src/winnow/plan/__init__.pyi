@@ -1,6 +1,9 @@
 from winnow.ask.compared import AskRow as AskRow
 from winnow.ask.plan import AskPlan as AskPlan
 from winnow.ask.plan import ask as ask
+from winnow.describe.plan import DescribePlan as DescribePlan
+from winnow.describe.plan import DescribeRow as DescribeRow
+from winnow.describe.plan import describe as describe
 from winnow.inner_product.plan import SearchPlan as SearchPlan
 from winnow.inner_product.plan import boost as boost
 from winnow.inner_product.plan import mips as mips

@@ -20,6 +20,7 @@ from winnow.errors import ParameterError
 from winnow.fit.tables import FitQuality, together
 from winnow.privacy import Guarantee
 from winnow.read.crossing import SealedTable
+from winnow.release.after_fit import of_distribution, of_tables
 from winnow.release.drawn import MethodPlan
 from winnow.release.factors import Factor
 from winnow.release.graphical.at_once import AtOnce, fit_at_once
@@ -34,7 +35,7 @@ from winnow.release.matrices.linear import (
     plan_toeplitz,
 )
 from winnow.release.model_distance import with_distance
-from winnow.release.prediction import EXACT, THUMB, Prediction, reason_for
+from winnow.release.prediction import EXACT, Prediction, reason_for
 from winnow.release.queries import cells_of, spoken_columns, squared_norms
 from winnow.release.rising import monotone
 from winnow.release.synthetic import SyntheticDistribution
@@ -138,32 +139,8 @@ def _plan_parts(request: ReleaseTerms) -> TablesPlan:
     seconds = model.seconds if model is not None else _seconds(request, joined)
     found = _prediction("tables", settings.strategy.errors, seconds)
     if request.total is not None:
-        found = _after_fit(found, settings, request.total)
+        found = of_tables(found, settings, request.total)
     return TablesPlan(plain, settings, False, found, model=model)
-
-
-_LEFT, _POWER = 2.3, 0.75
-"""Of the mean error of a table whose noise adds up to x times all rows, a fit leaves about
-1/(1 + _LEFT x^_POWER). Read off books and generated-12, all pairs and triples (epsilon .1, 1, 10; x
-from .01 to 35): seen .7 to 1.5 times that. On ADULT it left a half to a third of that."""
-
-
-def _after_fit(found: Prediction, settings: TablesSettings, rows: int) -> Prediction:
-    """The prediction with errors as they are after the fit.
-
-    No largest error is left that is more than all rows: of one of x times all rows about 1/(1 + x)
-    stays. On generated tables (``benchmarks/choice.py``, 61 settings) .9 of that was seen where x
-    is below .05, .7 at .2 and .6 at 1.8.
-    """
-    means, sizes = [], [part.size for part in settings.parts]
-    for part, own in zip(settings.parts, settings.strategy.each, strict=True):
-        share = own.mean * part.size / rows if part.of_cells else 0.0
-        means.append(own.mean / (1 + _LEFT * share**_POWER))
-    mean = sum(s * m for s, m in zip(sizes, means, strict=True)) / sum(sizes)
-    if mean >= 0.9 * (found.mean or 0.0) or found.largest is None:
-        return found
-    largest = found.largest / (1 + found.largest / rows)
-    return replace(found, largest=largest, mean=mean, kind=THUMB, note="after a fit")
 
 
 def _prediction(method: str, errors: Errors, seconds: float) -> Prediction:
@@ -220,14 +197,19 @@ def plain_noise(request: ReleaseTerms) -> Prediction:
 def compared_errors(word: str, request: ReleaseTerms) -> Prediction | str:
     """What is predicted of "tables", "toeplitz" or "explicit", or why it cannot run."""
     made = _measurement(word, request, named=False)
-    return made if isinstance(made, str) else made.prediction or ""
+    return made if isinstance(made, str) else _of_answers(made, request.total)
 
 
 def answered_errors(word: str, request: ReleaseTerms) -> Prediction:
     """What is predicted of a method that was asked for by its name."""
-    made = _asked_for(word, request).prediction
-    assert made is not None
-    return made
+    return _of_answers(_asked_for(word, request), request.total)
+
+
+def _of_answers(made: TablesPlan | LinearPlan, rows: int | None) -> Prediction:
+    """What is predicted of the answers; of a distribution over all cells, after its fit."""
+    assert made.prediction is not None
+    fitted = made.whole if isinstance(made, TablesPlan) else not made.solution.rising
+    return of_distribution(made.prediction, rows) if fitted else made.prediction
 
 
 def answered_plan(word: str, request: ReleaseTerms) -> MethodPlan:
@@ -241,7 +223,7 @@ def answered_plan(word: str, request: ReleaseTerms) -> MethodPlan:
 
     assert chosen.prediction is not None
     rows = request.total
-    why = reason_for(chosen.prediction.capped(rows), plain.capped(rows))
+    why = reason_for(_of_answers(chosen, rows).capped(rows), plain.capped(rows))
     return MethodPlan(
         mechanism=chosen.mechanism,
         relation=request.relation,

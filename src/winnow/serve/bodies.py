@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from winnow.describe.request import Describe
 from winnow.itemsets.request import Itemsets
 from winnow.numbers.histogram.request import PlannedHistogram
 from winnow.numbers.request import PlannedQuantiles
@@ -175,6 +176,22 @@ else:
     HistogramOrder = body("HistogramOrder", PlannedHistogram, Order, "histogram", _HISTOGRAM)
 
 
+if TYPE_CHECKING:
+
+    class DescribeOrder(Order, kw_only=True, frozen=True):
+        """Every column of a table."""
+
+        quantiles: list[float] | None
+        bins: int
+        top: int
+else:
+    _DESCRIBED = {
+        "quantiles": Annotated[list[Annotated[float, Meta(ge=0, le=1)]], Meta(max_length=100)]
+        | None,
+    }
+    DescribeOrder = body("DescribeOrder", Describe, Order, "describe", _DESCRIBED)
+
+
 if TYPE_CHECKING:  # of what is derived, what the server itself reads
 
     class ReleaseOrder(Order, kw_only=True, frozen=True):
@@ -194,6 +211,7 @@ AnyOrder = (
     | TabulateOrder
     | QuantilesOrder
     | HistogramOrder
+    | DescribeOrder
     | ItemsetsOrder
     | ReleaseOrder
 )

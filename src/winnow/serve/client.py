@@ -23,6 +23,7 @@ from winnow.core.workloads.conditions import Predicates
 from winnow.core.workloads.product import Product
 from winnow.core.workloads.tables import Marginals, Ranges
 from winnow.core.workloads.workload import Maker, Union
+from winnow.describe.request import Describe
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded
 from winnow.itemsets.request import Itemsets
@@ -149,6 +150,12 @@ class Verbs(ABC, Generic[R]):
         """Quantiles of a column of numbers, of the whole table or of groups."""
         wanted = [float(each) for each in asked.quantiles]
         return self._order(dataset, "quantiles", **sent(asked, quantiles=wanted))
+
+    @takes(Describe, of=object, hidden=OF_THE_SERVER)
+    def describe(self, dataset: str, asked: Describe) -> R:
+        """Every column of a table: missing values, means, quantiles, common values."""
+        wanted = [float(each) for each in asked.quantiles]
+        return self._order(dataset, "describe", **sent(asked, quantiles=wanted))
 
     @takes(PlannedHistogram, of=object, hidden=OF_THE_SERVER)
     def histogram(self, dataset: str, asked: PlannedHistogram) -> R:

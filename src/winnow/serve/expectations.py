@@ -20,6 +20,7 @@ from winnow.serve.datasets import OpenDataset
 from winnow.serve.orders import (
     baskets_of,
     counts_of,
+    described,
     histogram_of,
     itemsets_of,
     labels_of,
@@ -69,6 +70,8 @@ def _of_kind(opened: OpenDataset, order: bodies.AnyOrder, budget: Budget) -> Exp
             return _quantiles(opened, order, budget)
         case bodies.HistogramOrder():
             return _histogram(opened, order, budget)
+        case bodies.DescribeOrder():
+            return _described(opened, order, budget)
         case bodies.ItemsetsOrder():
             return _itemsets(opened, order, budget)
         case bodies.ReleaseOrder():
@@ -147,6 +150,13 @@ def _quantiles(opened: OpenDataset, order: bodies.QuantilesOrder, budget: Budget
 def _histogram(opened: OpenDataset, order: bodies.HistogramOrder, budget: Budget) -> Expected:
     _, planned = histogram_of(opened.stand_in, order, budget)
     says = "the standard error of each count, in rows"
+    seconds = FLOOR + SPARE * planned.seconds
+    return Expected(planned.epsilon, planned.error, says, seconds, planned.to_dict())
+
+
+def _described(opened: OpenDataset, order: bodies.DescribeOrder, budget: Budget) -> Expected:
+    _, planned = described(opened.stand_in, order, budget)
+    says = "the largest standard error of a count, in rows"
     seconds = FLOOR + SPARE * planned.seconds
     return Expected(planned.epsilon, planned.error, says, seconds, planned.to_dict())
 

@@ -175,7 +175,7 @@ def plan_body(kind: str, schema: replies.SchemaAnswer, form: Form) -> bodies.Pla
         order["workload"] = _pieces(schema, form)
         order["method"] = form.one("method") or None
         order["rows"] = form.whole("rows", "the public number of rows")
-    if kind not in ("select", "histogram"):
+    if kind not in ("select", "histogram", "describe"):
         order["delta"] = form.number("delta", "delta") or 0.0
     given = {name: value for name, value in order.items() if value is not None}
     return _body(_PLAN, {"order": given})

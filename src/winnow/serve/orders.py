@@ -22,11 +22,13 @@ from winnow.core.unit import PERSON, Unit
 from winnow.core.workloads.conditions import predicates, where
 from winnow.core.workloads.tables import marginals, prefixes, ranges
 from winnow.core.workloads.workload import Maker
+from winnow.describe.plan import DescribePlan
+from winnow.describe.request import Describe
 from winnow.errors import BudgetExceeded, GrantError, ParameterError
 from winnow.itemsets.request import Itemsets
 from winnow.numbers.histogram.plan import HistogramPlan
 from winnow.numbers.plan import QuantilesPlan
-from winnow.privacy import Event, Grant
+from winnow.privacy import Event, Grant, Guarantee
 from winnow.privacy.budget import Budget
 from winnow.privacy.rounding import stated_at_least
 from winnow.read.baskets import SealedBaskets
@@ -46,6 +48,10 @@ MEMORY = "1GB"
 """Of one order: what needs more is refused."""
 
 
+_PURE = (bodies.HistogramOrder, bodies.DescribeOrder)
+"""Orders that take no delta."""
+
+
 class Pricing(Budget):
     """A budget that plans are made under: it tells its accountant, and charges nothing."""
 
@@ -57,11 +63,13 @@ class Pricing(Budget):
         """How the charges of the dataset are added up."""
         return self._accountant
 
-    def _fits(self, event: Event) -> bool:
+    def _fits(self, event: Event, stated: Guarantee | None = None) -> bool:
         """A plan is made whatever is left: its price says whether it fits."""
         return True
 
-    def charge(self, event: Event, *, unit: Unit = PERSON) -> Grant:
+    def charge(
+        self, event: Event, *, unit: Unit = PERSON, stated: Guarantee | None = None
+    ) -> Grant:
         """Nothing is charged for a plan."""
         raise GrantError("a price is the event of a plan; nothing is charged for it")
 
@@ -71,6 +79,8 @@ class Price:
     """What an order would be charged, and whether that fits."""
 
     event: Event
+    asked: Guarantee
+    """What was asked for."""
     cost: float
     refused: str
     """Why it does not fit, and what would; empty: it does."""
@@ -90,7 +100,7 @@ def kind_of(order: bodies.Order) -> str:
 
 def delta_of(order: bodies.AnyOrder) -> float:
     """The delta of an order."""
-    return 0.0 if isinstance(order, bodies.HistogramOrder) else order.delta
+    return 0.0 if isinstance(order, _PURE) else order.delta
 
 
 @dataclass(frozen=True)
@@ -115,18 +125,20 @@ def run(
     )
 
 
-def price(catalogue: Catalogue, opened: OpenDataset, event: Event, who: str) -> Price:
+def price(
+    catalogue: Catalogue, opened: OpenDataset, event: Event, asked: Guarantee, who: str
+) -> Price:
     """What an event would cost an analyst now; nothing is charged."""
     account = catalogue.ledger.dataset(opened.name)
-    cost = account.cap.cost(event, account.used)
+    cost = account.cap.cost(event, account.used, asked)
     refused = ""
     try:
-        account.cap.after(account.used, event, cost)
+        account.cap.after(account.used, event, cost, asked)
         if who:
             catalogue.ledger.share(opened.name, who).charged(event, cost)
     except BudgetExceeded as error:
         refused = str(error)
-    return Price(event, stated_at_least(cost.size or cost.rho), refused)
+    return Price(event, asked, stated_at_least(cost.size or cost.rho), refused)
 
 
 def event_of(opened: OpenDataset, order: bodies.AnyOrder, budget: Pricing) -> Event:
@@ -158,6 +170,8 @@ def planned(data: Data, order: bodies.AnyOrder, budget: Budget) -> tuple[Any, Pl
             return quantiles_of(data, order, budget)
         case bodies.HistogramOrder():
             return histogram_of(data, order, budget)
+        case bodies.DescribeOrder():
+            return described(data, order, budget)
         case bodies.ItemsetsOrder():
             baskets = baskets_of(data)
             return baskets, itemsets_of(order, budget).plan(baskets)
@@ -204,6 +218,17 @@ def histogram_of(
     """The table, and the plan of an order for it."""
     table = table_of(data)
     return table, asked_of(order, {}, budget=budget, run=Run(memory=MEMORY)).plan(table)
+
+
+def described(
+    data: Data, order: bodies.DescribeOrder, budget: Budget
+) -> tuple[SealedTable, DescribePlan]:
+    """The table, and the plan of an order for it."""
+    epsilon_of(order)
+    table = table_of(data)
+    decode = {"quantiles": lambda said: Describe.quantiles if said is None else said}
+    asked = asked_of(order, decode, budget=budget, run=Run(memory=MEMORY))
+    return table, asked.plan(table)
 
 
 def table_of(data: Data) -> SealedTable:

@@ -16,6 +16,7 @@ from winnow.core.cut import CutAway
 from winnow.core.frames import Columns, CountedItems, Framed, plain_column
 from winnow.core.notebook import Card, InNotebook, columns_card, number_text, pairs_card
 from winnow.core.released import Receipt, Released
+from winnow.describe.result import Description
 from winnow.errors import ParameterError
 from winnow.itemsets.rules import ItemsetSupports
 from winnow.numbers.histogram.result import ReleasedHistogram
@@ -48,6 +49,8 @@ def _value(document: Mapping[str, Any], fetch: Fetch, labels: Mapping[str, Any])
         return ListsByGroup.from_dict(value)
     if kind == "quantiles":
         return ReleasedQuantiles.from_dict(value)
+    if kind == "describe":
+        return Description.from_dict(value)
     if kind == "histogram":
         return ReleasedHistogram.from_dict(value)
     if kind == "release":

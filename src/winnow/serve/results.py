@@ -12,6 +12,7 @@ from typing import Any
 from markupsafe import Markup
 
 from winnow.core.unit import within_counted
+from winnow.describe.result import Description
 from winnow.serve import charts, replies
 
 _MOST_ROWS = 200
@@ -51,6 +52,8 @@ def shown(
     value = release.value
     if isinstance(value, dict) and "tables" in value:
         return _tables(value)
+    if isinstance(value, dict) and "level" in value and "rows" in value:
+        return _described(Description.from_dict(value))
     if isinstance(value, dict) and "lists" in value:
         return _lists(value)
     if isinstance(value, dict) and "bins" in value:
@@ -153,6 +156,22 @@ def _histogram(value: dict[str, Any]) -> ResultView:
     drawn = [charts.Bar(row[0], row[1], row[3], row[4]) for row in rows]
     picture = charts.bars(drawn, f"Rows by {value['column']}")
     return ResultView(grids=[_grid(f"Histogram of {value['column']}", heads, rows, picture)])
+
+
+def _described(value: Description) -> ResultView:
+    heads, lines = value.table()
+    grids = [_grid("Every column", heads, lines, None)]
+    for each in value.columns[:_MOST_TABLES]:
+        if each.histogram is None:
+            drawn = [charts.Bar(str(is_), n.value, n.low, n.high) for is_, n in each.top]
+        else:
+            low, high = each.histogram.interval(value.level)
+            numbers = (each.histogram.labels, each.histogram.estimate.tolist(), low, high)
+            drawn = [charts.Bar(*row) for row in zip(*numbers, strict=True)]
+        rows = [[bar.label, bar.value, bar.low, bar.high] for bar in drawn]
+        picture = charts.bars(drawn, f"Rows by {each.name}")
+        grids.append(_grid(each.name, ["is", "rows", "low", "high"], rows, picture))
+    return ResultView(headline=f"{value.rows} rows", grids=grids)
 
 
 def _tables(value: dict[str, Any]) -> ResultView:

@@ -25,6 +25,7 @@ KINDS = {
     "tabulate": ("Tables", "counts by one or more columns, with an error for every cell"),
     "quantiles": ("Quantiles", "the median, quartiles or other quantiles of a column of numbers"),
     "histogram": ("Histogram", "how many rows lie in each bin of a column of numbers"),
+    "describe": ("Description", "every column at once: missing, means, quantiles, common values"),
     "itemsets": ("Itemsets", "sets of items that many baskets hold"),
     "release": ("Query release", "many tables at once, and a synthetic table to download"),
 }

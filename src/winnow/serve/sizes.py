@@ -13,6 +13,7 @@ from typing import Any, assert_never
 
 from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
+from winnow.describe.request import Describe
 from winnow.errors import ParameterError
 from winnow.read.crossing import SealedTable
 from winnow.serve import bodies
@@ -68,6 +69,8 @@ def size_of(opened: OpenDataset, order: bodies.AnyOrder) -> ResultSize:
         case bodies.HistogramOrder():
             number = 2 + (order.bins if isinstance(order.bins, int) else len(order.bins) + 1)
             return ResultSize(number, number * (3 + _FIELDS) * _NUMBER)
+        case bodies.DescribeOrder():
+            return _described(opened, order)
         case bodies.ReleaseOrder():
             answers = _answers(opened, order.workload, _FIELDS + 1)
             rows = min(opened.rows or order.rows or MOST_ROWS, MOST_ROWS)
@@ -85,6 +88,18 @@ def _quantiles(opened: OpenDataset, order: bodies.QuantilesOrder) -> ResultSize:
     row = sum(widths[name] + len(name) + 8 for name in order.by) + _FIELDS * _NUMBER
     number = groups * len(order.quantiles)
     return ResultSize(number, number * row)
+
+
+def _described(opened: OpenDataset, order: bodies.DescribeOrder) -> ResultSize:
+    """Of each column its bins or most common values, and a few numbers more."""
+    assert isinstance(opened.stand_in, SealedTable)
+    wanted = len(Describe.quantiles if order.quantiles is None else order.quantiles)
+    number = size = 0
+    for name, width in _widths(opened).items():
+        answers = max(order.bins, order.top) + wanted + 4
+        number += answers
+        size += answers * (2 * width + len(name) + (3 + _FIELDS) * _NUMBER)
+    return ResultSize(number, size)
 
 
 def _item_table(opened: OpenDataset) -> ResultSize:

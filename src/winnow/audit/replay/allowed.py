@@ -158,6 +158,9 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     "quantiles": _released("the quantiles", "result.value.values*", "result.value.low*")
     + _released("the other ends of their intervals", "result.value.high*")
     + _SHOWN,
+    "describe": _released("the noisy counts, moments and quantiles", "result.value.columns*")
+    + _released("the noisy number of rows", "result.value.rows*")
+    + _SHOWN,
     "histogram": _released("the noisy counts", "result.value.estimate*")
     + _released("the edges, where they are private", "result.value.starts*", "result.value.ends*")
     + _SHOWN,
@@ -244,6 +247,11 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     + _DOCUMENT
     + _TEXT,
     "winnow quantiles": _released("the quantiles", "*.json.quantiles*") + _DOCUMENT + _TEXT,
+    "winnow describe": _released(
+        "the noisy counts, moments and quantiles", "*.json.columns*", "*.json.rows*"
+    )
+    + _DOCUMENT
+    + _TEXT,
     "winnow histogram": _released("the noisy counts and their edges", "*.json.bins*")
     + _DOCUMENT
     + _TEXT,

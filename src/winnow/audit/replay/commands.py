@@ -32,6 +32,7 @@ WITHOUT_PRIVATE_DATA = {
     "plan margin": "takes public numbers",
     "plan itemsets": "takes public numbers",
     "plan quantiles": "takes a public schema",
+    "plan describe": "takes a public schema",
     "plan histogram": "takes a public schema",
     "plan moments": "takes a public schema",
     "plan learn": "takes public numbers",
@@ -102,6 +103,7 @@ def command_replays() -> Iterator[Replay]:
     yield _entry("quantiles", _PEOPLE, _quantiles, groups=(1, 2))
     yield _entry("histogram", _PEOPLE, _histogram, groups=(1, 2))
     yield _entry("moments", _PEOPLE, _moments, groups=(1, 2))
+    yield _entry("describe", _PEOPLE, _describe, groups=(1, 2))
     yield _entry("schema draft", _PEOPLE, _draft, groups=(1, 2))
     yield _entry("ask", _PEOPLE, _ask, groups=(0, 1))
     yield _entry("lp", STEPS, _lp, groups=(0, 2), needs="highspy")
@@ -254,6 +256,10 @@ def _of_ages(
 
 def _quantiles(people: People, place: ReplayPlace) -> Any:
     return _both(place, *_of_ages("quantiles", people, place), "--by", "sex")
+
+
+def _describe(people: People, place: ReplayPlace) -> Any:
+    return _both(place, *_of_ages("describe", people, place, "--columns"), "--bins", 3)
 
 
 def _histogram(people: People, place: ReplayPlace) -> Any:

@@ -12,6 +12,7 @@ from winnow.audit.replay.people import Family, People
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
+from winnow.describe.verb import describe
 from winnow.numbers.histogram.verb import histogram
 from winnow.numbers.moments.verb import moments
 from winnow.numbers.verb import quantiles
@@ -50,6 +51,7 @@ def number_replays() -> Iterator[Replay]:
             yield Replay(
                 "histogram", split, _counting(relation, split), PAID, relation, groups=(1, 3)
             )
+        yield Replay("describe", "", _describing(relation), PAID, relation, groups=(1, 3))
     for relation in Relation:
         asked: tuple[tuple[str, dict[str, Any]], ...] = (
             ("means", {}),
@@ -66,11 +68,12 @@ def number_replays() -> Iterator[Replay]:
             found = {
                 "quantiles": session.quantiles("pay", epsilon=0.4),
                 "histogram": session.histogram("pay", bins=2, epsilon=0.4),
-                "moments": session.moments("pay", epsilon=0.2),
+                "moments": session.moments("pay", epsilon=0.1),
+                "describe": session.describe(epsilon=0.1, bins=2),
             }
             return found | {"left": repr(session)}
 
-    said = ("quantiles", "histogram", "moments")
+    said = ("quantiles", "histogram", "moments", "describe")
     yield Replay("Session", "numbers", in_session, PAID, words={"method": said})
 
 
@@ -92,6 +95,13 @@ def _counting(relation: Relation, split: Literal["equal", "quantiles"]) -> Any:
 def _moments(relation: Relation, options: dict[str, Any]) -> Any:
     def call(people: People, place: ReplayPlace) -> Any:
         return moments(_paid(people, relation), "pay", epsilon=1.0, seed=place.seed, **options)
+
+    return call
+
+
+def _describing(relation: Relation) -> Any:
+    def call(people: People, place: ReplayPlace) -> Any:
+        return describe(_paid(people, relation), epsilon=1.0, bins=3, top=2, seed=place.seed)
 
     return call
 

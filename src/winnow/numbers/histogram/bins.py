@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from winnow.core.checks import exact
 from winnow.core.column import Column
 from winnow.core.number_grid import NumberGrid
-from winnow.core.schema import Schema
 from winnow.errors import ParameterError
 from winnow.foreign import shown
 
@@ -58,9 +57,9 @@ class Bins:
         return np.concatenate([np.flatnonzero(widths > 0), more])
 
 
-def bins_schema(name: str, size: int) -> Schema:
-    """One column, whose codes are the bins."""
-    return Schema((Column(name, "codes", codes=size),))
+def bins_column(name: str, size: int) -> Column:
+    """A column whose codes are the bins."""
+    return Column(name, "codes", codes=size)
 
 
 def equal_bins(column: Column, grid: NumberGrid, number: int) -> Bins:
@@ -71,6 +70,13 @@ def equal_bins(column: Column, grid: NumberGrid, number: int) -> Bins:
             f"{column.name!r} can hold; give fewer"
         )
     stops = tuple(i * grid.size // number for i in range(1, number + 1))
+    return Bins(grid, stops, further(column, grid))
+
+
+def even_bins(column: Column, grid: NumberGrid, most: int) -> Bins:
+    """At most so many bins of one width, but for the last, which has the end of the grid."""
+    width = max(1, -(-(grid.size - 1) // most))
+    stops = (*range(width, grid.size - 1, width), grid.size)
     return Bins(grid, stops, further(column, grid))
 
 

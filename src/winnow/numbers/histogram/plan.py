@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from winnow.core.checks import Real, exact
 from winnow.core.column import Column
 from winnow.core.key import Key
@@ -17,15 +15,16 @@ from winnow.core.options import takes
 from winnow.core.padding import Padding
 from winnow.core.plan import Plan
 from winnow.core.released import Released
+from winnow.core.schema import Schema
 from winnow.core.together import Together
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.numbers.about import AskedColumn, asked_column
-from winnow.numbers.histogram.bins import Bins, bins_between, bins_schema, equal_bins
+from winnow.numbers.histogram.bins import Bins, bins_between, bins_column, equal_bins
 from winnow.numbers.histogram.bins import quantile_bins as between_quantiles
 from winnow.numbers.histogram.crossing import binned
 from winnow.numbers.histogram.request import Histogram, PlannedHistogram
-from winnow.numbers.histogram.result import ReleasedHistogram
+from winnow.numbers.histogram.result import ReleasedHistogram, counted_bins
 from winnow.numbers.plan import QuantilesPlan
 from winnow.numbers.plan import planned as planned_quantiles
 from winnow.numbers.request import Quantiles
@@ -218,7 +217,7 @@ def _edges(asked: Histogram, public: AboutTable, epsilon: Real) -> QuantilesPlan
 
 def _counting(asked: Histogram, public: AboutTable, size: int, epsilon: Real) -> TabulatePlan:
     """The plan of the counts of the bins, which are a table of one column."""
-    schema = bins_schema(asked.column, size)
+    schema = Schema((bins_column(asked.column, size),))
     about = replace(public, schema=schema, cells=size, bound=None)
     table = Tabulate([asked.column], epsilon=epsilon, budget=asked.budget, run=asked.run)
     return planned_tables(table, about)
@@ -234,7 +233,7 @@ def _draw(
 ) -> Callable[[SealedTable, Key], ReleasedHistogram]:
     """The draw: edges where they are private, then counts."""
 
-    schema = bins_schema(name, counting.rows[0].answers)
+    schema = Schema((bins_column(name, counting.rows[0].answers),))
 
     def draw(table: SealedTable, key: Key) -> ReleasedHistogram:
         bins = public
@@ -242,29 +241,8 @@ def _draw(
             assert edges is not None
             found = edges.mechanism.drawn(table, of.place, (), key.child("edges"))
             bins = between_quantiles(column, of.grid, found.codes[0].tolist())
-        private = binned(table, of.place, bins, schema)
+        private = binned(table, [(of.place, bins)], schema)
         counted: ReleasedTables = counting.draw(private, key.child("counts"))
-        return _released(name, bins, counted)
+        return counted_bins(name, bins, counted.tables[0])
 
     return draw
-
-
-def _released(name: str, bins: Bins, counted: ReleasedTables) -> ReleasedHistogram:
-    (counts,) = counted.tables
-    kept = bins.kept()
-    estimate = counts.estimate[kept]
-    whole = counted.layers[0].whole
-    own = kept[kept < len(bins.stops)]
-    grid = bins.grid
-    starts = np.array(bins.starts, np.int64)[own]
-    stops = np.array(bins.stops, np.int64)[own]
-    return ReleasedHistogram(
-        np.rint(estimate).astype(np.int64) if whole else estimate,
-        counts.standard_error[kept],
-        counts.law,
-        column=name,
-        starts=grid.values(starts),
-        ends=grid.values(stops - 1),
-        step=float(grid.step),
-        further=bins.further,
-    )

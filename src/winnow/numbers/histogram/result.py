@@ -14,7 +14,9 @@ from winnow.core.drawing import Plotted
 from winnow.core.frames import Columns, Framed
 from winnow.core.notebook import Card, InNotebook, columns_card, number_text
 from winnow.core.saving import check_target, save_columns, with_counted, write_json
+from winnow.numbers.histogram.bins import Bins
 from winnow.release.tables.intervals import Estimates
+from winnow.release.tables.result import ReleasedTable
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -131,6 +133,24 @@ class ReleasedHistogram(Plotted, InNotebook, Framed, Estimates):
 
     def __repr__(self) -> str:
         return f"<histogram of {self.column}: {self.estimate.size:,} counts>"
+
+
+def counted_bins(name: str, bins: Bins, counts: ReleasedTable) -> ReleasedHistogram:
+    """The histogram that a released table of the codes of bins is; bins without points go."""
+    kept = bins.kept()
+    own = kept[kept < len(bins.stops)]
+    estimate = counts.estimate[kept]
+    whole = counts.owner.layers[0].whole
+    return ReleasedHistogram(
+        np.rint(estimate).astype(np.int64) if whole else estimate,
+        counts.standard_error[kept],
+        counts.law,
+        column=name,
+        starts=bins.grid.values(np.array(bins.starts, np.int64)[own]),
+        ends=bins.grid.values(np.array(bins.stops, np.int64)[own] - 1),
+        step=float(bins.grid.step),
+        further=bins.further,
+    )
 
 
 def _written(number: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -59,19 +60,20 @@ class GammaMechanism(TopKList):
     def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
         scale, k = self.scale(utility), min(self.k, len(scores))
         clocks, directions = tape.child("radius"), tape.child("direction")
-        close = np.arange(len(scores))
-        for fine in (False, True):  # by the first 32 bits of every item, then by 96
-            radius, off = _radius(clocks, len(scores) + 1, fine=fine)
-            off += radius * (2.0**-48 if fine else 2.0**-31)
-            if fine:
+        radius, off = _radius(clocks, len(scores) + 1, fine=False)
+        known = radius * 2.0**-31  # of a direction, by 32 bits
+        close, value = _near(directions, scores, radius, off + known, float(scale), k)
+        for step in range(3):  # by 32 bits of directions, by 96, and by 96 of the radius
+            if step == 2:
+                radius, off = _radius(clocks, len(scores) + 1, fine=True)
+            behind = _behind(scores, close, scale)
+            if step > 0:
                 uniform = directions.extension(close, 0)[:, 0] * 2.0**-96
                 uniform += _words_at(directions, close) * 2.0**-32
-                value = radius * (1.0 - 2.0 * uniform) - _behind(scores, close, scale)
-            else:
-                close, value = _near(directions, scores, radius, off, float(scale), k)
-            error = off + 2.0**-48 * _behind(scores, close, scale)
-            order, certain = _largest(value, error, k)
-            close = close[order]
+                value = radius * (1.0 - 2.0 * uniform) - behind
+                known = radius * 2.0**-48
+            order, certain = _largest(value, known + behind * _of_radius(radius, off), k)
+            close, value = close[order], value[order]
             if certain:
                 return [int(place) for place in close[:k]]
         return _refine([int(place) for place in close], scores, scale, clocks, directions, k)
@@ -79,6 +81,15 @@ class GammaMechanism(TopKList):
     def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
         cube = CubeNoise(tape.child("radius"), classes.size)
         return Drawn(noisy_top_places(classes, tape, cube, self.scale(utility), self.k))
+
+
+def _of_radius(radius: float, off: float) -> float:
+    """By which part of what a score lies behind its value is off, and 2^-48 for rounding.
+
+    Noisy scores are in order of R (1 - 2 u) - behind, and so of r (1 - 2 u) - behind r/R for a
+    radius r that is known: where R is within off of r, only the second term is not.
+    """
+    return (off / (radius - off) if off < radius else math.inf) + 2.0**-48
 
 
 _TOGETHER = 31  # the product of so many words is a float64

@@ -1,0 +1,1 @@
+"""A first look at a table: every column, in one charge."""

@@ -1,0 +1,181 @@
+"""``winnow describe`` and ``winnow plan describe``: a first look at a table, from a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from winnow.cli.derived import Typed
+from winnow.cli.options import (
+    ASKED,
+    AssumedRowsPerPersonOption,
+    ColumnsOption,
+    JsonOption,
+    OutOption,
+    SchemaOption,
+    SeedOption,
+    option,
+    plot_of,
+    relation_of_people,
+    some_of,
+)
+from winnow.cli.private_table import PrivateTable
+from winnow.cli.recording import UNRECORDED, Record, warn_of_other_labels
+from winnow.cli.reporting import reported, saved_then_shown
+from winnow.core.relation import Relation
+from winnow.describe.request import Describe
+from winnow.errors import ParameterError
+from winnow.foreign import instead, shown
+
+if TYPE_CHECKING:
+    from winnow.core.released import Released
+    from winnow.describe.result import Description
+
+EXAMPLES = """\
+Examples:
+
+winnow describe people.csv --schema schema.json --epsilon 1 --one-row-per-person
+
+winnow describe people.csv --schema schema.json --epsilon 1 --report people.html --out people.json \
+--one-row-per-person
+
+A schema is a JSON file: {"income": {"type": "number", "low": 0, "high": 200000, "clip": true}, \
+"region": {"values": ["north", "south"]}}. 'winnow schema draft' writes a draft.
+"""
+
+QuantilesOption = Annotated[
+    str,
+    typer.Option(
+        "--quantiles",
+        metavar="Q,...",
+        help="Which quantiles of columns of numbers, from 0 to 1; '' leaves them out.",
+    ),
+]
+ReportOption = Annotated[
+    Path | None,
+    option("--report", "FILE", "A page with pictures, errors and the receipt: .html.", "Output"),
+]
+
+
+@reported()
+def describe(
+    private: PrivateTable,
+    asked: Typed[Describe],
+    quantiles: QuantilesOption = "0.25,0.5,0.75",
+    seed: SeedOption = None,
+    record: Record = UNRECORDED,
+    out: OutOption = None,
+    report: ReportOption = None,
+    plot: Annotated[Path | None, plot_of("Draw every column")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Describe every column of a table: missing values, means, quantiles, common values.
+
+    What to run first. All of it is one charge, and every number has an error.
+    """
+    from winnow.cli.files import check_targets, refuse_overwriting
+    from winnow.core.saving import check_target, receipt_path
+
+    relation, budget = private.account(record)
+    read = [*private.files(), private.schema]
+    check_targets(read, out, plot)
+    if report is not None:
+        check_target(report, (".html", ".htm"))
+        refuse_overwriting(read, "--report", report)
+    if out is not None and out.suffix.lower() == ".csv":
+        refuse_overwriting(read, "--out", receipt_path(out))
+    declared = private.declared()
+    request = asked(quantiles=_numbers(quantiles), budget=budget, seed=seed)
+    request.plan(private.about(declared, relation))  # refuses before anything is read
+    with private.busy():
+        sealed = private.read(declared, relation, seed=seed)
+    warn_of_other_labels(budget, sealed)
+    released = request.plan(sealed).run(sealed, budget=budget, seed=seed)
+    written: list[tuple[str, Path]] = []
+    with saved_then_shown(
+        released, json, lambda: _show(released, written), "the description is released and printed"
+    ):
+        if out is not None:
+            released.value.save(out, about=released.to_about())
+            written.append(("numbers", out))
+        if plot is not None:
+            released.value.plot(plot)
+            written.append(("figure", plot))
+        if report is not None:
+            written.append(("report", _write_report(released, report, private)))
+
+
+def _numbers(text: str) -> list[float]:
+    """Numbers with commas between them; none of an empty text."""
+    wrong = ParameterError(
+        f"--quantiles {shown(text)} are not numbers; give some from 0 to 1, such as 0.25,0.5,0.75"
+    )
+    with instead(wrong, ValueError):
+        return [float(part) for part in text.split(",")] if text.strip() else []
+
+
+def _write_report(released: Released[Description], report: Path, private: PrivateTable) -> Path:
+    from datetime import UTC, datetime
+
+    from winnow.core.saving import write_whole
+    from winnow.show.report.description import description_page
+
+    made = description_page(
+        released,
+        title=f"A description of {Path(private.table).stem}",
+        date=datetime.now(UTC).date().isoformat(),
+        rows_per_person=private.max_rows,
+    )
+    write_whole(report, made)
+    return report
+
+
+def _show(released: Released[Description], written: list[tuple[str, Path]]) -> None:
+    from rich.text import Text
+
+    from winnow.cli.printing import add_receipt, console, grid, pairs, visible
+
+    show, lines = console(), pairs()
+    value = released.value
+    heads, rows = value.table()
+    words = (heads[0], heads[-1])
+    kept = [i for i in range(len(heads)) if i in (0, len(heads) - 1) or any(row[i] for row in rows)]
+    named = [(heads[i], "left" if heads[i] in words else "right") for i in kept]
+    show.print(grid(named, [[row[i] for i in kept] for row in rows]))
+    for what, path in written:
+        lines.add_row(what, Text(visible(path), style="bold green"))
+    public = f"{value.rows.value:,.0f}, public"
+    lines.add_row("rows", Text(str(value.rows) if value.rows.standard_error else public))
+    lines.add_row("errors", Text(value.note))
+    add_receipt(lines, released)
+    show.print(lines)
+
+
+PLAN_EXAMPLES = """\
+Examples:
+
+winnow plan describe --schema schema.json --epsilon 1
+"""
+
+
+@reported()
+def plan(
+    schema: SchemaOption,
+    asked: Typed[Describe],
+    quantiles: QuantilesOption = "0.25,0.5,0.75",
+    columns: ColumnsOption = None,
+    max_rows: AssumedRowsPerPersonOption = 1,
+    relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
+    json: JsonOption = False,
+) -> None:
+    """Say which errors a description would have; no data are read and nothing is spent."""
+    from winnow.cli.printing import console, show_json
+    from winnow.core.schema import Schema
+    from winnow.read.about import table as about_table
+
+    declared = some_of(Schema.parse(schema), columns)
+    public = about_table(declared, relation=relation, max_rows=max_rows)
+    planned = asked(quantiles=_numbers(quantiles)).plan(public)
+    show_json(planned.to_dict()) if json else console().print(str(planned), markup=False)

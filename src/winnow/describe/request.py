@@ -1,0 +1,72 @@
+"""What is asked of ``winnow.describe``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any
+
+from winnow.core.checks import Real, probability
+from winnow.core.options import EPSILON, Checked, Option
+from winnow.core.request import Run, run_of
+from winnow.errors import ParameterError
+from winnow.numbers.request import Quantiles
+
+if TYPE_CHECKING:
+    from winnow.describe.plan import DescribePlan
+    from winnow.privacy import Budget
+
+
+@dataclass(frozen=True, kw_only=True)
+class Describe(Checked):
+    """Every column of a table, in one charge."""
+
+    epsilon: Annotated[Real, EPSILON] = field()
+    quantiles: Annotated[
+        Sequence[Real],
+        Option(
+            "Which quantiles of columns of numbers, from 0 to 1; none: leave them out.",
+            "Q,...",
+            where=("body",),
+        ),
+    ] = (0.25, 0.5, 0.75)
+    bins: Annotated[
+        int,
+        Option("How many bins the histogram of a column of numbers has.", "N", least=1, most=1000),
+    ] = 20
+    top: Annotated[
+        int,
+        Option(
+            "How many of the most common values of a column are listed.", "N", least=1, most=1000
+        ),
+    ] = 10
+    level: Annotated[
+        Real,
+        Option(
+            "With what probability each interval holds; it costs nothing.", "P", above=0, below=1
+        ),
+    ] = 0.95
+    budget: Budget | None = None
+    seed: Any = None
+    run: Run | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        probability(level=self.level)
+        if len(self.quantiles):
+            Quantiles("x", self.quantiles, epsilon=1)  # refuses what are no quantiles
+        if self.running.progress is not None:
+            raise ParameterError(
+                "progress= is for rounds, and a description has none; leave it out"
+            )
+
+    @property
+    def running(self) -> Run:
+        """How it runs."""
+        return run_of(self.run)
+
+    def plan(self, about: Any) -> DescribePlan:
+        """What is charged, drawn and promised, from what is public of the table."""
+        from winnow.describe.plan import planned
+
+        return planned(self, about)

@@ -1,0 +1,313 @@
+"""A released description: what somebody wants to know first of every column of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from winnow.core.column import Column
+from winnow.core.drawing import Plotted
+from winnow.core.frames import Columns, Framed, plain_column
+from winnow.core.notebook import MOST_ROWS, Card, InNotebook, number_text
+from winnow.core.saving import check_target, save_columns, with_counted, write_json
+from winnow.errors import ParameterError
+from winnow.foreign import shown
+from winnow.numbers.histogram.bins import Bins
+from winnow.numbers.histogram.result import ReleasedHistogram, counted_bins
+from winnow.release.tables.intervals import Estimates
+from winnow.release.tables.result import ReleasedTable
+
+if TYPE_CHECKING:
+    from winnow.describe.request import Describe
+    from winnow.numbers.expected import QuantileRow
+    from winnow.numbers.moments.result import ReleasedMoments
+    from winnow.numbers.result import ReleasedQuantiles
+
+_BLOCKS = " ▁▂▃▄▅▆▇█"
+
+
+@dataclass(frozen=True)
+class Described:
+    """A released number with its standard error and the ends of its interval."""
+
+    value: float
+    standard_error: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        if not self.standard_error:
+            return number_text(self.value)
+        reach = max(self.high - self.value, self.value - self.low)
+        return f"{number_text(self.value)} ± {number_text(reach)}"
+
+
+@dataclass(frozen=True)
+class DescribedQuantile:
+    """A released quantile, and by how many rows it is off."""
+
+    quantile: float
+    value: Any
+    rank_error: float
+    """In rows: the root mean square where rows lie close together."""
+    bound: float
+    """In rows: all quantiles of the column are within theirs with probability 0.95, whatever the
+    rows are."""
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnSummary:
+    """What is told of one column."""
+
+    name: str
+    missing: Described | None = None
+    """How many values are missing; None: the schema does not say that any can be."""
+    mean: Described | None = None
+    deviation: Described | None = None
+    quantiles: tuple[DescribedQuantile, ...] = ()
+    histogram: ReleasedHistogram | None = None
+    """Of a column of numbers."""
+    top: tuple[tuple[Any, Described], ...] = ()
+    """Of other columns the most common values with their counts, the largest first."""
+    values: int = 0
+    """Of other columns: how many different values are declared."""
+
+    @property
+    def shape(self) -> str:
+        """The histogram as a line of blocks; empty: there is none."""
+        if self.histogram is None:
+            return ""
+        counts = np.maximum(self.histogram.estimate[: len(self.histogram.starts)], 0)
+        steps = np.ceil(8 * counts / max(1.0, float(counts.max(initial=0)))).astype(int)
+        return "".join(_BLOCKS[step] for step in steps)
+
+    def lines(self) -> Iterator[tuple[str, Any, float, float, float, float]]:
+        """Statistic, value, standard error, interval, and by how many rows it is off."""
+        none = float("nan")
+        for name in ("missing", "mean", "deviation"):
+            held = getattr(self, name)
+            if held is not None:
+                yield name, held.value, held.standard_error, held.low, held.high, none
+        for each in self.quantiles:
+            yield f"quantile {each.quantile:g}", each.value, none, none, none, each.rank_error
+        for value, held in self.top:
+            yield f"rows with {value}", held.value, held.standard_error, held.low, held.high, none
+        if self.histogram is not None:
+            columns = self.histogram.to_columns()
+            for row in zip(*(columns[name].tolist() for name in _OF_BINS), strict=True):
+                if row[0] not in self.histogram.further:
+                    yield f"rows in {row[0]}", *row[1:], none
+
+    def to_dict(self) -> dict[str, Any]:
+        """This column as plain data, ready for JSON."""
+        document: dict[str, Any] = {"name": self.name}
+        for name in ("missing", "mean", "deviation"):
+            held = getattr(self, name)
+            if held is not None:
+                document[name] = asdict(held)
+        if self.quantiles:
+            document["quantiles"] = [asdict(each) for each in self.quantiles]
+        if self.histogram is not None:
+            document["histogram"] = self.histogram.to_dict()
+        else:
+            document["values"] = self.values
+            document["top"] = [{"is": value, **asdict(held)} for value, held in self.top]
+        return document
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> ColumnSummary:
+        """The column that ``to_dict`` wrote."""
+        held = {
+            name: Described(**document[name])
+            for name in ("missing", "mean", "deviation")
+            if name in document
+        }
+        bins, top = document.get("histogram"), document.get("top", [])
+        return cls(
+            document["name"],
+            **held,
+            quantiles=tuple(DescribedQuantile(**each) for each in document.get("quantiles", [])),
+            histogram=None if bins is None else ReleasedHistogram.from_dict(bins),
+            top=tuple(
+                (each["is"], Described(*(each[part] for part in ("value", *_OF_BINS[2:]))))
+                for each in top
+            ),
+            values=document.get("values", 0),
+        )
+
+
+_OF_BINS = ("bin", "count", "standard_error", "low", "high")
+
+
+@dataclass(frozen=True, eq=False)
+class Description(Plotted, InNotebook, Framed):
+    """The number of rows, and what is told of every column."""
+
+    rows: Described
+    """A standard error of 0 where the number is public."""
+    columns: tuple[ColumnSummary, ...]
+    level: float
+    """With what probability each interval holds what was counted."""
+
+    @classmethod
+    def of(cls, total: Estimates, columns: tuple[ColumnSummary, ...], level: float) -> Description:
+        """The description that the released parts make."""
+        return cls(_all_of(total, level)[0], columns, level)
+
+    def column(self, name: str) -> ColumnSummary:
+        """What is told of one column."""
+        for each in self.columns:
+            if each.name == name:
+                return each
+        raise ParameterError(
+            f"there is no column {shown(name)}; there are "
+            f"{', '.join(repr(each.name) for each in self.columns)}"
+        )
+
+    def to_columns(self) -> Columns:
+        """One row for each number: column, statistic, value, error and interval."""
+        rows = self.rows
+        lines: list[tuple[Any, ...]] = [
+            ("", "rows", rows.value, rows.standard_error, rows.low, rows.high, float("nan"))
+        ]
+        lines += [(each.name, *line) for each in self.columns for line in each.lines()]
+        heads = ("column", "statistic", "value", "standard_error", "low", "high", "rank_error")
+        return {
+            head: plain_column(list(held))
+            for head, held in zip(heads, zip(*lines, strict=True), strict=True)
+        }
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """One line of texts for each column, under headings, for people."""
+        asked = next((each.quantiles for each in self.columns if each.quantiles), ())
+        heads = ["column", "missing", "mean", "deviation"]
+        heads += [_percent(each.quantile) for each in asked]
+        heads += ["rank error", "most common values, or histogram"]
+        lines = []
+        for each in self.columns:
+            told = [each.missing, each.mean, each.deviation]
+            line = [each.name, *("" if held is None else str(held) for held in told)]
+            line += [number_text(q.value) for q in each.quantiles] or [""] * len(asked)
+            most = max((q.rank_error for q in each.quantiles), default=None)
+            line.append("" if most is None else f"{most:,.0f} rows")
+            line.append(each.shape or ", ".join(f"{v}: {held}" for v, held in each.top[:3]))
+            lines.append(line)
+        return heads, lines
+
+    @property
+    def note(self) -> str:
+        """What ± and a rank error mean."""
+        return (
+            f"± holds with probability {self.level:g}; a rank error says how many rows lie between "
+            "a quantile and the true one, in root mean square"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain data, ready for JSON."""
+        return {
+            "rows": asdict(self.rows),
+            "level": self.level,
+            "columns": [each.to_dict() for each in self.columns],
+        }
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Description:
+        """The description that ``to_dict`` wrote."""
+        columns = tuple(ColumnSummary.from_dict(each) for each in document["columns"])
+        return cls(Described(**document["rows"]), columns, document["level"])
+
+    def save(self, path: str | Path, *, about: Mapping[str, Any] | None = None) -> None:
+        """Save whole or not at all, as CSV, Parquet or JSON, with guarantee and receipt."""
+        target = Path(path)
+        check_target(target)
+        if target.suffix.lower() == ".json":
+            write_json(target, self.to_dict() | ({"about": dict(about)} if about else {}))
+        else:
+            counted = (about or {}).get("receipt", {}).get("counted", "")
+            save_columns(target, with_counted(self.to_columns(), counted), about)
+
+    def _card(self) -> Card:
+        heads, lines = self.table()
+        title = f"{self.rows} rows, {len(self.columns)} columns"
+        card = Card(title, heads, lines[:MOST_ROWS], len(lines), 0, picture=self._picture)
+        return card.with_notes(("errors", self.note))
+
+    def _picture(self, ending: str = ".png") -> bytes:
+        from winnow.show.plots.description import draw_description
+
+        return draw_description(self, ending=ending)
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def __repr__(self) -> str:
+        return f"<description of {len(self.columns)} columns, {self.rows} rows>"
+
+
+def summed_up(
+    column: Column,
+    bins: Bins | None,
+    counts: ReleasedTable,
+    moments: ReleasedMoments | None,
+    ranks: tuple[ReleasedQuantiles, Sequence[QuantileRow]] | None,
+    asked: Describe,
+) -> ColumnSummary:
+    """What the released parts tell of one column."""
+    level = float(asked.level)
+    if bins is not None:
+        histogram = counted_bins(column.name, bins, counts)
+        numbers = _all_of(histogram, level)
+        missing = None
+        if column.missing_label is not None:  # the first count after the bins
+            missing = numbers[len(histogram.starts)]
+        summary = ColumnSummary(column.name, missing=missing, histogram=histogram)
+        if moments is not None:
+            summary = replace(
+                summary,
+                mean=_moment(moments, column.name, "mean"),
+                deviation=_moment(moments, column.name, "deviation"),
+            )
+        return summary if ranks is None else replace(summary, quantiles=_quantiles(*ranks))
+    code = column.missing_code
+    own = _all_of(counts, level)
+    several = _all_of(counts, level, simultaneous=True)
+    order = [i for i in np.argsort(-counts.estimate, kind="stable").tolist() if i != code]
+    return ColumnSummary(
+        column.name,
+        missing=None if code is None else own[code],
+        top=tuple((_label(column.labels[i]), several[i]) for i in order[: int(asked.top)]),
+        values=column.cardinality - (code is not None),
+    )
+
+
+def _label(label: Any) -> Any:
+    return label if isinstance(label, bool | int | float | str) else str(label)
+
+
+def _all_of(held: Estimates, level: float, *, simultaneous: bool = False) -> list[Described]:
+    low, high = held.interval(level, simultaneous=simultaneous)
+    parts = (held.estimate, held.standard_error, low, high)
+    rows = zip(*(np.atleast_1d(part).tolist() for part in parts), strict=True)
+    return [Described(*row) for row in rows]
+
+
+def _moment(moments: ReleasedMoments, column: str, statistic: str) -> Described:
+    held = moments.of(column, statistic)
+    parts = (held.value, held.standard_error, held.low, held.high)
+    return Described(*(float(part) for part in parts))
+
+
+def _quantiles(
+    found: ReleasedQuantiles, expected: Sequence[QuantileRow]
+) -> tuple[DescribedQuantile, ...]:
+    errors = {row.quantile: (row.rank_error, row.bound) for row in expected}
+    pairs = zip(found.quantiles, found.values.tolist(), strict=True)
+    return tuple(DescribedQuantile(q, value, *errors[q]) for q, value in pairs)
+
+
+def _percent(quantile: float) -> str:
+    return "median" if quantile == 0.5 else f"{100 * quantile:g} %"

@@ -1,0 +1,64 @@
+"""A released description: a small picture for each column."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from winnow.show.plots.figures import STYLES, add_axes, as_file, empty_figure, wrapped
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from winnow.describe.result import ColumnSummary, Description
+
+_BLUE, _RED = STYLES[0]["color"], STYLES[1]["color"]
+_ACROSS, _MOST = 3, 18
+"""Pictures side by side, and in all."""
+
+
+def draw_description(value: Description, *, ending: str = ".png") -> bytes:
+    """The columns as the content of a file: histograms with their quantiles, or bars."""
+    shown = value.columns[:_MOST]
+    lines = -(-len(shown) // _ACROSS)
+    figure = empty_figure(4.6 * min(_ACROSS, len(shown)), 3.0 * lines)
+    for place, each in enumerate(shown, 1):
+        axes = add_axes(figure, (lines, min(_ACROSS, len(shown)), place))
+        _histogram(axes, each) if each.histogram is not None else _bars(axes, each)
+        axes.set_title(wrapped(each.name, 36, 1), loc="left", fontsize=12, parse_math=False)
+        axes.tick_params(labelsize=9)
+    return as_file(figure, ending)
+
+
+def _histogram(axes: Axes, each: ColumnSummary) -> None:
+    held = each.histogram
+    assert held is not None
+    bins = len(held.starts)
+    low, high = (end[:bins] for end in held.interval(0.95))
+    counts = np.asarray(held.estimate[:bins], np.float64)
+    starts, widths = np.asarray(held.starts, np.float64), held.widths
+    axes.bar(starts, counts, widths, align="edge", color=_BLUE, edgecolor="white", linewidth=0.4)
+    axes.errorbar(
+        starts + widths / 2, counts, yerr=[counts - low, high - counts], fmt="none",
+        ecolor="#8c8c8c", elinewidth=1,
+    )  # fmt: skip
+    for quantile in each.quantiles:
+        axes.axvline(quantile.value, color=_RED, linestyle="--", linewidth=1)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
+    axes.locator_params(axis="x", nbins=4)
+
+
+def _bars(axes: Axes, each: ColumnSummary) -> None:
+    labels = [wrapped(label, 18, 1) for label, _ in each.top]
+    counts = [held.value for _, held in each.top]
+    reach = [[held.value - held.low for _, held in each.top],
+             [held.high - held.value for _, held in each.top]]  # fmt: skip
+    places = np.arange(len(labels))
+    axes.barh(places, counts, height=0.7, color=_BLUE)
+    axes.errorbar(counts, places, xerr=reach, fmt="none", ecolor="#8c8c8c", elinewidth=1)
+    axes.set_yticks(places, labels, parse_math=False)
+    axes.set_ylim(max(len(places), 4) - 0.4, -0.6)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
+    axes.locator_params(axis="x", nbins=4)

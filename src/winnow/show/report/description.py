@@ -1,0 +1,87 @@
+"""The report of a description as a page: every column, how wrong it may be, what is promised."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from winnow.core.notebook import escaped as text
+from winnow.show.report.page import heading, page, pairs_table, paragraph, table
+from winnow.show.report.promise import promise_in_words
+from winnow.show.report.tables import RED_LINES, ReaderTable, counted_words
+
+if TYPE_CHECKING:
+    from winnow.core.released import Released
+    from winnow.describe.result import ColumnSummary, Description
+
+
+def description_page(
+    released: Released[Description],
+    *,
+    title: str = "A description",
+    date: str = "",
+    rows_per_person: int = 1,
+) -> bytes:
+    """The page as the content of an .html file; all of it comes from released numbers.
+
+    ``title`` is the public name of the dataset, ``date`` the day of the release.
+    """
+    value = released.value
+    when = f" of {date}" if date else ""
+    body = [
+        f"<h1>{text(title)}</h1>\n",
+        paragraph(
+            f"{len(value.columns):,} columns of a private table: a release{when} with noise that "
+            f"protects every {released.guarantee.unit.name}. It is for everyone, and may be "
+            "published.",
+            "lead",
+        ),
+    ]
+    if released.receipt.randomness != "os":
+        body.append(
+            paragraph(
+                "Seeded: this release is repeatable, for tests only. It is not private.", "warning"
+            )
+        )
+    body.append(counted_words(released))
+    known = "public" if not value.rows.standard_error else f"{value.rows}"
+    body += [
+        paragraph(f"The table has {value.rows.value:,.0f} rows ({known})."),
+        _numbers(value),
+        heading("Every column"),
+        paragraph(f"In rows. {RED_LINES} Noise may carry a count below 0."),
+        f'<div class="grid">\n{"".join(_counts(each).markup() for each in value.columns)}</div>\n',
+    ]
+    promise = promise_in_words(released.guarantee, rows_per_person)
+    body += [heading("What is promised"), *map(paragraph, promise), heading("Receipt")]
+    body.append(pairs_table([("guarantee", str(released.guarantee)), *released.receipt.lines()]))
+    return page(title, "".join(body))
+
+
+def _numbers(value: Description) -> str:
+    """Missing values, means and quantiles, a line for each column that has any."""
+    heads, lines = value.table()
+    told = [line[:-1] for line in lines if any(line[1:-1])]
+    if not told:
+        return ""
+    kept = [i for i in range(len(heads) - 1) if i == 0 or any(line[i] for line in told)]
+    named = [(heads[i], i > 0) for i in kept]
+    says = paragraph(f"{value.note}.")
+    return heading("Numbers") + says + table(named, [[line[i] for i in kept] for line in told])
+
+
+def _counts(each: ColumnSummary) -> ReaderTable:
+    if each.histogram is not None:
+        held = each.histogram
+        _, high = held.interval(0.95)
+        counts = np.asarray(held.estimate, np.float64)
+        return ReaderTable(each.name, (held.labels,), counts, high - counts)
+    labels = tuple(label for label, _ in each.top)
+    counts = np.array([held.value for _, held in each.top])
+    reach = np.array([held.high - held.value for _, held in each.top])
+    left = each.values - len(labels)
+    title = (
+        each.name if left <= 0 else f"{each.name}: the {len(labels)} most common of {each.values:,}"
+    )
+    return ReaderTable(title, (labels,), counts, reach)
