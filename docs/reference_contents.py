@@ -108,7 +108,8 @@ print(tables.to_pandas())
         "numbers", "Numbers", "A first look; means, sums, deviations, quantiles and histograms.",
         "numbers",
         ("winnow.numbers", "winnow.describe"),
-        commands=("describe", "plan describe", "moments", "plan moments", "quantiles",
+        commands=("describe", "plan describe", "bounds", "plan bounds", "moments",
+                  "plan moments", "quantiles",
                   "plan quantiles", "histogram", "plan histogram"),
         example="""
 import pandas as pd

@@ -81,6 +81,10 @@ EVERY: dict[str, dict[str, list[Any]]] = {
         "values": [[], ["age"]], "objective": ["mean", "max", "balanced"], "rows": [None, 300],
         "with_cut": SHARES,
     },
+    "moments": {
+        "epsilon": [1.0], "values": [["age"]], "statistics": [[], ["mean", "deviation"]],
+        "by": [[], ["colour"]], "delta": [0.0, 1e-6], "level": [0.9],
+    },
     "quantiles": {
         "epsilon": [1.0], "column": ["age"], "quantiles": [[0.5], [0.1, 0.25, 0.9]],
         "by": [[], ["colour"]], "delta": [0.0, 1e-6], "level": [None, 0.9],

@@ -173,9 +173,10 @@ class Cap:
         check_event(event)
         if event.relation is not self.relation:
             raise RelationMismatch(
-                f"{describe(event)} cannot be charged to a budget under {self.relation}; compute "
-                "the sensitivity for the budget's relation, or convert an add-remove event with "
-                "as_substitution"
+                f"{describe(event)} cannot be charged to a budget under {self.relation}; read the "
+                f"data with relation='{self.relation}' (of a table: table.under), give "
+                f"wn.Budget(..., relation='{event.relation}'), or convert an add-remove event "
+                "with as_substitution"
             )
         return self.counting.cost(self, event, used, stated)
 

@@ -89,7 +89,7 @@ class SealedCounts:
             if not isinstance(self.labels, Sealed)
             else ("items that are private too")
         )
-        return f"<sealed counts of {what}>"
+        return f"<sealed counts of {what}, neighbours: {self.relation}>"
 
 
 def public_list(items: Sequence[Any] | str | Path) -> tuple[list[Any], tuple[str, ...]]:

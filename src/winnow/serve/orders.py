@@ -27,6 +27,7 @@ from winnow.describe.request import Describe
 from winnow.errors import BudgetExceeded, GrantError, ParameterError
 from winnow.itemsets.request import Itemsets
 from winnow.numbers.histogram.plan import HistogramPlan
+from winnow.numbers.moments.plan import MomentsPlan
 from winnow.numbers.plan import QuantilesPlan
 from winnow.privacy import Event, Grant, Guarantee
 from winnow.privacy.budget import Budget
@@ -166,6 +167,8 @@ def planned(data: Data, order: bodies.AnyOrder, budget: Budget) -> tuple[Any, Pl
             return counted, labels_of(order, budget).plan(counted)
         case bodies.TabulateOrder():
             return tables_of(data, order, budget)
+        case bodies.MomentsOrder():
+            return moments_of(data, order, budget)
         case bodies.QuantilesOrder():
             return quantiles_of(data, order, budget)
         case bodies.HistogramOrder():
@@ -202,6 +205,14 @@ def tables_of(
         return data, asked.plan(data)
     table = table_of(data).stating(order.rows)
     return table, asked.plan(table)
+
+
+def moments_of(
+    data: Data, order: bodies.MomentsOrder, budget: Budget
+) -> tuple[SealedTable, MomentsPlan]:
+    """The table, and the plan of an order for it."""
+    table = table_of(data)
+    return table, asked_of(order, {}, budget=budget).plan(table)
 
 
 def quantiles_of(
