@@ -28,7 +28,7 @@ def columns(kind: str, rows: int = ROWS) -> tuple[pd.DataFrame, dict[str, int]]:
     if kind == "xor":
         y = (held["c0"] >= 2) ^ (held["c1"] >= 2)
     else:
-        y = sum((np.array([0, 3, 1, 2])[each] for each in held.values())) >= 9
+        y = sum(np.array([0, 3, 1, 2])[each] for each in held.values()) >= 9
     frame = pd.DataFrame(held | {"y": y.astype(int)})
     return frame, dict.fromkeys(held, 4) | {"y": 2}
 

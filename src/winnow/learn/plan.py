@@ -241,4 +241,5 @@ def adding(
 def coded(
     features: tuple[Feature, ...], class_weights: Any
 ) -> Callable[[Labelled], SealedLabelled]:
+    """What reads rows as the codes of these features, with weights that were given."""
     return lambda data: weighed(data.coded(features), class_weights)

@@ -61,9 +61,9 @@ def learn(rows: Labelled, asked: Learn) -> Released[Predictor]:
     classes. For two it takes ``wn.VoteOrAdditive()``: a vote of rules and an additive model, each
     for nearly half of epsilon, and the one that is right more often. Where that leaves too few rows
     for a vote it is the vote alone (``wn.Boosted(rounds=, size=)``), and then one rule
-    (``wn.OneRule(of=)``). It goes by public numbers, and the receipt says why. A class of rules in words ("thresholds", "stumps", "intervals",
-    "conjunctions:2") is one rule of it. Arrays need public ``cuts=`` in the method, or a schema.
-    Nothing is learned from the data but the choice.
+    (``wn.OneRule(of=)``). It goes by public numbers, and the receipt says why. A class of rules in
+    words ("thresholds", "stumps", "intervals", "conjunctions:2") is one rule of it. Arrays need
+    public ``cuts=`` in the method, or a schema. Nothing is learned from the data but the choice.
 
     ``class_weights`` says what a correct row of each class counts. "auto" (default) goes with the
     automatic method: noisy sizes of the classes are measured, and where these say
