@@ -92,6 +92,7 @@ from winnow.read.counts import counts as counts
 from winnow.read.counts import seal_counts as seal_counts
 from winnow.read.crossing import SealedTable as SealedTable
 from winnow.read.groups import Groups as Groups
+from winnow.read.joins import Join as Join
 from winnow.read.options import Indicators as Indicators
 from winnow.read.options import Lines as Lines
 from winnow.read.options import Pairs as Pairs
