@@ -43,7 +43,10 @@ print(pick.value, pick.guarantee)
         "top-k", "Top k", "Heavy hitters: the k most common items, with or without noisy counts.",
         "top-k",
         ("winnow.select.top_k_methods", "winnow.select.plan.top_k", "winnow.read.counts"),
-        names=("winnow.top_k", "winnow.plan.counts", "winnow.Groups", "winnow.ListsByGroup"),
+        names=(
+            "winnow.top_k", "winnow.plan.counts", "winnow.Groups", "winnow.Join",
+            "winnow.ListsByGroup",
+        ),
         more=("winnow.select.top_k_methods.TopKMethod",),
         commands=("top-k", "plan top-k"),
         example="""

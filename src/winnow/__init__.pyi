@@ -61,6 +61,7 @@ from winnow.learn.labelled import labelled as labelled
 from winnow.learn.methods import Additive as Additive
 from winnow.learn.methods import Boosted as Boosted
 from winnow.learn.methods import OneRule as OneRule
+from winnow.learn.methods import VoteOrAdditive as VoteOrAdditive
 from winnow.learn.predictor import Predictor as Predictor
 from winnow.learn.predictor import load_predictor as load_predictor
 from winnow.learn.verb import learn as learn
@@ -92,6 +93,7 @@ from winnow.read.counts import counts as counts
 from winnow.read.counts import seal_counts as seal_counts
 from winnow.read.crossing import SealedTable as SealedTable
 from winnow.read.groups import Groups as Groups
+from winnow.read.joins import Join as Join
 from winnow.read.options import Indicators as Indicators
 from winnow.read.options import Lines as Lines
 from winnow.read.options import Pairs as Pairs
