@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from winnow.release.graphical.rules import (
     mean_distance,
     model_cells,
     plain_distance,
+    power,
     rounds_seconds,
     schedule,
 )
@@ -35,12 +37,13 @@ LARGEST = 0.1
 of a pair. Read off books and generated-12, pairs, epsilon .1 to 10: seen .24 to 1.8 times that.
 Where a weight on each cell fits, ``UNSEEN`` is taken."""
 UNSEEN, DEPENDENT = 0.2, 1.5
-"""Where a weight on each cell fits: the largest error of a table that was not measured, as a part
-of the rows, and by how much the mean error of a model is above its rule of thumb. Chosen on 61
-generated settings (``benchmarks/choice.py``, pairs and triples, 300 to 200,000 rows): columns alone
-had .03 to .9, in the median .2, rounds .01 to .9; the mean error was .3 to 2.4 of the rule. With
-near variants of these some .90 of the choices were within 1.15 of the best, and .89 where no model
-was taken."""
+"""The largest error of a table that was not measured, as a part of the rows: where columns alone
+are measured, and where a weight on each cell fits, whatever is; columns alone miss as much of a
+table in the mean. There the second says by how much the mean error of a model is above its rule of
+thumb. Chosen on 61 generated settings (``benchmarks/choice.py``, pairs and triples, 300 to 200,000
+rows): columns alone had .03 to .9, in the median .2, rounds .01 to .9; the mean error was .3 to 2.4
+of the rule. Near variants of these chose as well. On 12 generated wide tables columns alone missed
+.32 to .38 of a table, where columns depend on each other; none where they do not."""
 
 
 def predict_graphical(method: Graphical, terms: ReleaseTerms) -> Prediction | str:
@@ -65,13 +68,25 @@ def predict_graphical(method: Graphical, terms: ReleaseTerms) -> Prediction | st
     if plain <= TABLES_BETTER * far and isinstance(known := _at_once(method, terms), Prediction):
         return known
     bound = model_cells(nu)
-    rounds = schedule(len(shape), nu, pure=terms.pure).rounds
+    far_seen = (
+        math.inf
+        if terms.rho is None
+        else power(
+            len(shape),
+            rho=terms.rho,
+            people=terms.relation.people,
+            rows_per_person=terms.rows_per_person,
+            rows=rows,
+        )
+    )
+    rounds = schedule(len(shape), nu, pure=terms.pure, power=far_seen).rounds
     seconds = rounds_seconds(rounds, cells=terms.workload.size, model_cells=bound)
     mean = _mean(terms, far)
     if terms.schema.cells > MOST_WEIGHED:
-        return Prediction(
-            "graphical", LARGEST * rows * nu ** (1 / 3), mean, None, seconds, THUMB, _NOTE
-        )
+        largest = LARGEST * rows * nu ** (1 / 3)
+        if not rounds:  # each column alone
+            largest, mean = UNSEEN * rows, _mean(terms, max(far, UNSEEN))
+        return Prediction("graphical", largest, mean, None, seconds, THUMB, _NOTE)
     return _narrow(method, terms, Prediction("graphical", None, mean, None, seconds, THUMB, _NOTE))
 
 
