@@ -755,7 +755,25 @@ def quantile_errors(document: Document) -> str:
     return table(heads, lines, right=6)
 
 
+@measured("moments")
+def moment_errors(document: Document) -> str:
+    """Errors of means and deviations, relative to the better of two other libraries."""
+    lines = []
+    for row in document.get("rows", []):
+        for statistic, error in row["winnow"].items():
+            best = min(row[name][statistic] for name in ("opendp", "diffprivlib"))
+            lines.append(
+                [
+                    row["data"], f"{row['n']:,}", f"{row['epsilon']:g}", row["asked"], statistic,
+                    f"{error:.3g}", f"{error / best:.2f}",
+                ]
+            )  # fmt: skip
+    heads = ["column", "rows", "epsilon", "asked", "statistic", "Winnow's error", "to the best"]
+    return table(heads, lines, right=2)
+
+
 TABLES = (
+    moment_errors,
     quantile_errors,
     accounting_year,
     short_calls,

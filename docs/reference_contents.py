@@ -43,7 +43,10 @@ print(pick.value, pick.guarantee)
         "top-k", "Top k", "Heavy hitters: the k most common items, with or without noisy counts.",
         "top-k",
         ("winnow.select.top_k_methods", "winnow.select.plan.top_k", "winnow.read.counts"),
-        names=("winnow.top_k", "winnow.plan.counts", "winnow.Groups", "winnow.ListsByGroup"),
+        names=(
+            "winnow.top_k", "winnow.plan.counts", "winnow.Groups", "winnow.Join",
+            "winnow.ListsByGroup",
+        ),
         more=("winnow.select.top_k_methods.TopKMethod",),
         commands=("top-k", "plan top-k"),
         example="""
@@ -105,7 +108,8 @@ print(tables.to_pandas())
         "numbers", "Numbers", "A first look; means, sums, deviations, quantiles and histograms.",
         "numbers",
         ("winnow.numbers", "winnow.describe"),
-        commands=("describe", "plan describe", "moments", "plan moments", "quantiles",
+        commands=("describe", "plan describe", "bounds", "plan bounds", "moments",
+                  "plan moments", "quantiles",
                   "plan quantiles", "histogram", "plan histogram"),
         example="""
 import pandas as pd

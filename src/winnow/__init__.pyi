@@ -71,6 +71,8 @@ from winnow.lp.sealing import LpProblem as LpProblem
 from winnow.lp.sealing import lp_problem as lp_problem
 from winnow.lp.solution import LpSolution as LpSolution
 from winnow.lp.verb import lp as lp
+from winnow.numbers.bounds.result import ReleasedBounds as ReleasedBounds
+from winnow.numbers.bounds.verb import bounds as bounds
 from winnow.numbers.histogram.result import ReleasedHistogram as ReleasedHistogram
 from winnow.numbers.histogram.verb import histogram as histogram
 from winnow.numbers.moments.result import ReleasedMoments as ReleasedMoments
@@ -90,6 +92,7 @@ from winnow.read.counts import counts as counts
 from winnow.read.counts import seal_counts as seal_counts
 from winnow.read.crossing import SealedTable as SealedTable
 from winnow.read.groups import Groups as Groups
+from winnow.read.joins import Join as Join
 from winnow.read.options import Indicators as Indicators
 from winnow.read.options import Lines as Lines
 from winnow.read.options import Pairs as Pairs

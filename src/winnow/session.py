@@ -36,6 +36,9 @@ from winnow.lp.request import Lp
 from winnow.lp.sealing import LpProblem
 from winnow.lp.solution import LpSolution
 from winnow.lp.verb import solved as solved_program
+from winnow.numbers.bounds.request import Bounds
+from winnow.numbers.bounds.result import ReleasedBounds
+from winnow.numbers.bounds.verb import bounds_of
 from winnow.numbers.histogram.request import Histogram
 from winnow.numbers.histogram.result import ReleasedHistogram
 from winnow.numbers.histogram.verb import histogram_of
@@ -63,8 +66,9 @@ from winnow.select.request import Above, FindLabels, Select, TopK
 from winnow.select.verb import compared, discovered, most_common, open_above, selected
 
 Asked = TypeVar(
-    "Asked", Above, Ask, Boost, Describe, FindLabels, Histogram, Itemsets, Lp, Mips, Moments,
-    Quantiles, Release, Select, Tabulate, TopK,
+    "Asked", Above, Ask, Boost, Bounds, Describe, FindLabels, Histogram, Itemsets, Lp, Mips,
+    Moments, Quantiles, Release, Select, Tabulate, TopK,
+
 )  # fmt: skip
 
 
@@ -193,6 +197,11 @@ class Session:
         if isinstance(asked.by, SealedCounts):
             return tabulated(asked.by, self._paid(replace(asked, by=None)))
         return tabulated(self._own_table(), self._paid(asked))
+
+    @takes(Bounds)
+    def bounds(self, asked: Bounds) -> Released[ReleasedBounds]:
+        """``winnow.bounds`` of this session's table, charged to its budget."""
+        return bounds_of(self._own_table(), self._paid(asked))
 
     @takes(Moments)
     def moments(self, asked: Moments) -> Released[ReleasedMoments]:

@@ -17,8 +17,10 @@ from winnow.learn.audit import additive as learning
 from winnow.learn.audit import balanced, boosted
 from winnow.lp import audit as programs
 from winnow.numbers import audit as halving
+from winnow.numbers.bounds import audit as ends
 from winnow.numbers.histogram import audit as histograms
 from winnow.numbers.moments import audit as sums
+from winnow.numbers.moments.bounded import BoundedSums
 from winnow.numbers.moments.measured import first
 from winnow.release.graphical.audit import claims as marginals
 from winnow.release.matrices import audit as linear
@@ -70,6 +72,12 @@ OTHERS = {
         histograms.histogram(Relation.ADD_REMOVE),
         histograms.histogram_enumerated,
         histograms.histogram_twins,
+    ),
+    "bounds": (ends.made(), ends.bounds_enumerated, ends.bounds_twins),
+    "bounded": (
+        BoundedSums(1, ends.made(), sums.made((first(sums.column("x")),))),
+        sums.moments_enumerated,  # the sums; the ends are enumerated by themselves
+        sums.moments_twins,
     ),
     "moments": (
         sums.made((first(sums.column("a")),)),

@@ -46,10 +46,13 @@ from winnow.lp.kernels.scalar_program import ConstraintRows
 from winnow.lp.mechanisms.constraint import ConstraintPrivateLp
 from winnow.lp.mechanisms.scalar import ScalarPrivateLp
 from winnow.mechanisms import CLASSES, ITEMSETS, TABLE, MechanismRow, row_named
+from winnow.numbers.bounds.edges import sides_of
+from winnow.numbers.bounds.mechanism import TailEdges
 from winnow.numbers.histogram.request import Histogram
 from winnow.numbers.mechanism import HalvingQuantiles
 from winnow.numbers.moments.audit import column as valued
 from winnow.numbers.moments.audit import made as made_sums
+from winnow.numbers.moments.bounded import BoundedSums
 from winnow.numbers.moments.measured import all_rows, first
 from winnow.numbers.tree import QuantileTree
 from winnow.read.groups import pair_text
@@ -561,7 +564,24 @@ def _moments() -> Iterator[Subject]:
         )
         return redeem(plan, data, grant, tape)
 
+    def ends(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
+        plan = plan_of(mechanism, data.relation)
+        return redeem(plan, data, grant, tape)
+
+    def bounded(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
+        plan = replace(
+            plan_of(mechanism.ends, data.relation),
+            mechanism=mechanism,
+            draw=lambda private, key: mechanism.drawn_within(private, (), key)[2].tolist(),
+            check=mechanism.check,
+        )
+        return redeem(plan, data, grant, tape)
+
     own = replace(valued("b"), place=1)
+    edges = TailEdges(1, sides_of("b", 1, own.grid))
+    both = BoundedSums(2, edges, made_sums((all_rows(), first(own))))
+    yield Subject("bounds", edges, table, ends, (), looks=True)
+    yield Subject("moments within bounds", both, table, bounded, (), looks=True)
     for law in ("box", "gaussian"):
         made = replace(made_sums((all_rows(), first(own)), law), delta=1e-3)
         yield Subject(f"moments, {law}", made, table, drawn, (), looks=True)

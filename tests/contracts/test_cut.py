@@ -154,9 +154,11 @@ def test_words_give_an_error_where_a_number_is_above_the_noise_and_a_limit_elsew
     )
     near = CutAway("who", "row", 1, 10, -3, 2, -40, 20, 900)
     assert str(near) == (
-        "at most about 22 of about 0 people (who) had more than 1 row; of their rows, at most "
+        "at most about 22 people (who) had more than 1 row; of their rows, at most "
         "about 900 were left out (at most 10 of each person were looked at)"
     )
+    all_cut = CutAway("who", "row", 1, 10, -1, 997, 5000, 20, 900)
+    assert "about 997 (± 20) of about 997 people" in str(all_cut)
     document = json.loads(json.dumps(told.to_dict()))
     assert document["says"] == str(told) and CutAway.from_dict(document) == told
 
@@ -243,3 +245,17 @@ def test_an_estimate_without_a_bound_is_refused_by_the_commands(tmp_path: Path) 
     assert shown.exit_code == 0 and "left out" in shown.stdout
     wrong = command(tmp_path, "--with-cut", 2)
     assert wrong.exit_code == 2 and "not below 1" in wrong.stderr
+
+
+def test_a_value_says_what_was_counted_wherever_it_is_shown_without_its_receipt(
+    tmp_path: Path,
+) -> None:
+    told = "at most 2 rows of each who"
+    table = read(max_rows=2)
+    assert f"counted: {told}" in str(wn.plan.tabulate(table, ["ward"], epsilon=1))
+    released = wn.tabulate(table, ["ward"], epsilon=1, seed=1)
+    for value in (released.value, released.value.tables[0], released.map(lambda it: it).value):
+        assert value.counted == told and told in value._repr_html_()
+        assert told in value.plot(tmp_path / "v.svg").read_text().replace("\n", " ")
+    assert released._repr_html_().count(told) == 2  # beside the numbers, and in the receipt
+    assert "_counted" not in released.to_json()

@@ -301,7 +301,7 @@ def test_few_items_are_collected_and_many_are_kept(monkeypatch: pytest.MonkeyPat
     for given in (source, connection.table("log"), connection.table("log").df()):
         many = wn.counts(given, **as_options(options))
         assert isinstance(open_sealed(many.values), KeptCounts)
-        assert repr(many) == "<sealed counts of items that are private too>"
+        assert repr(many) == "<sealed counts of items that are private too, neighbours: add-remove>"
         for more in ({"keep": "memory"}, {"items": ITEMS}):
             held = wn.counts(given, **as_options(options), **as_options(more))
             assert not isinstance(open_sealed(held.values), KeptCounts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from inspect import Parameter, getattr_static, isclass, isfunction, ismodule, signature
 from typing import Any
 
@@ -39,6 +40,7 @@ def methods(made: type[Any]) -> Iterator[tuple[str, Any]]:
             yield f"{made.__name__}.{name}", function
 
 
+@cache
 def called() -> dict[str, Any]:
     """All public functions, and the methods of all public classes."""
     found: dict[str, Any] = {"Session": wn.Session}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 import winnow as wn
 from winnow.audit.replay.commands import shown
-from winnow.privacy import Gaussian, PureDP
+from winnow.privacy import ApproxDP, Gaussian, PureDP
 from winnow.privacy.ledger import Ledger, RecordedBudget
 
 EPSILON, DELTA = 1.0, 1e-6
@@ -91,6 +92,44 @@ def test_a_budget_serves_each_verb_once_at_exactly_its_cap(verb: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("parts", [4, 2])
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_budget_serves_each_verb_in_equal_parts_that_add_up_to_its_cap(
+    verb: str, parts: int
+) -> None:
+    budget = wn.Budget(EPSILON, DELTA)
+    for _ in range(parts):
+        VERBS[verb](epsilon=EPSILON / parts, delta=DELTA / parts, budget=budget, seed=1)
+
+
+def own_labels(**ask: Any) -> object:
+    return wn.labels(wn.counts(ROWS, item="a", unit="row"), **ask)
+
+
+MIXED = {
+    "tabulate": VERBS["tabulate"],
+    "itemsets, public items, k=5": VERBS["itemsets, public items, k=5"],
+    "itemsets, private items, k=5, counts": VERBS["itemsets, private items, k=5, counts"],
+    "release, mwem": VERBS["release, mwem"],
+    "labels": own_labels,
+    "select": lambda delta, **ask: PURE["select"](**ask),
+}
+
+
+def test_a_budget_serves_quarters_of_different_verbs_in_any_order() -> None:
+    """One verb, and three times another, also one whose delta is all its own."""
+    made = {}
+    for name, verb in MIXED.items():
+        quarter = wn.Budget(EPSILON / 4, DELTA / 4)
+        made[name] = verb(epsilon=EPSILON / 4, delta=DELTA / 4, budget=quarter, seed=1)
+    for first in made.values():
+        for other in made.values():
+            budget = wn.Budget(EPSILON, DELTA)
+            for done in (first, other, other, other):
+                budget.charge(done.receipt.event, stated=done.guarantee)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_budget_that_is_partly_used_serves_each_verb_at_what_is_left(verb: str) -> None:
     for used in (PureDP(3, "add-remove"), Gaussian(6, "add-remove")):
@@ -139,10 +178,13 @@ def test_the_command_gets_what_the_ledger_says_is_left(command: str, tmp_path: P
 
 def test_a_refusal_says_with_which_delta_all_of_what_is_left_fits() -> None:
     budget = wn.Budget(5, DELTA)
-    budget.charge(PureDP(3, "add-remove"))
-    with pytest.raises(wn.BudgetExceeded, match="whoever asks with delta=5e-07 or less"):
-        wn.tabulate(table(), ["a", "b"], epsilon=2, delta=DELTA, budget=budget, seed=1)
-    wn.tabulate(table(), ["a", "b"], epsilon=2, delta=5e-7, budget=budget, seed=1)
+    budget.charge(Gaussian(2, "add-remove"))
+    left = budget.left
+    assert left.delta < DELTA * 15 / 16
+    said = f"ask with a delta of at most {left.delta:.6g}"
+    with pytest.raises(wn.BudgetExceeded, match=re.escape(said)):
+        budget.charge(ApproxDP(left.amount, DELTA, "add-remove"))
+    wn.tabulate(table(), ["a", "b"], epsilon=left.amount, delta=left.delta, budget=budget, seed=1)
 
 
 @pytest.mark.parametrize("verb", PURE)

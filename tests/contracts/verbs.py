@@ -77,6 +77,10 @@ VERBS: dict[str, Case] = {
         people, {"epsilon": 1.0}, lambda: wn.plan.table(SCHEMA, rows=400), given=(["a", "b"],),
         facts=ROWS,
     ),
+    "bounds": Case(
+        people, {"epsilon": 1.0}, lambda: wn.plan.table(SCHEMA, rows=400), given=("b",),
+        facts=ROWS,
+    ),
     "moments": Case(
         people, {"epsilon": 1.0, "by": ["a"]}, lambda: wn.plan.table(SCHEMA, rows=400),
         given=("b", ["mean", "deviation"]), facts=ROWS,

@@ -92,7 +92,7 @@ def test_the_public_names_are_pinned() -> None:
         "SealedBaskets", "itemsets", "read_baskets", "AssociationRule", "Run", *ITEMSETS,
         "AssociationRules", "ItemsetSupports",
         "ask", "resume", "Independent", "MultiplicativeWeights", "connect",
-        "moments", "ReleasedMoments", "histogram", "ReleasedHistogram",
+        "moments", "ReleasedMoments", "bounds", "ReleasedBounds", "histogram", "ReleasedHistogram",
         "quantiles", "ReleasedQuantiles", "labels", "OptimalRule", "WeightedGaussian",
         "TruncatedLaplace", "LpProblem", "LpSolution", "lp", "lp_problem", "read_lp",
         "PersonRows", "ScalarSides",

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from sqlglot import exp
 
@@ -221,3 +222,36 @@ def test_arrays_are_refused(postgres: Any, spark: Any) -> None:
     for source in ((postgres, "nested"), frame):
         with pytest.raises(wn.InputError, match="not the same in every engine"):
             wn.counts(source, item="what", person="who")
+
+
+@pytest.mark.parametrize("engine", ["postgres", "spark"])
+def test_joins_and_groups_are_those_of_duckdb(engine: str, request: Any) -> None:
+    visits = [(f"u{u % 30}", f"p{u % 7}") for u in range(200)] + [("U1", "p2")]
+    people = [(f"u{u}", "FR" if u % 3 else "D~E") for u in range(25)]
+    frames: list[Any] = [
+        pd.DataFrame(visits, columns=["who", "page"]),
+        pd.DataFrame(people, columns=["who", "country"]),
+    ]
+    server = request.getfixturevalue(engine)
+    tables: list[Any] = []
+    for name, frame in zip(("visits", "people"), frames, strict=True):
+        if engine == "spark":
+            tables.append(server.createDataFrame(frame))
+            continue
+        server.execute(f"CREATE TEMP TABLE {name} (who text, {frame.columns[1]} text)")
+        for row in frame.itertuples(index=False):
+            server.execute(f"INSERT INTO {name} VALUES (%s, %s)", tuple(row))
+        tables.append((server, name))
+    for most, bound in ((None, None), (1, 1), (1, 2)):
+        by = wn.Groups("country", most=most)
+        said: dict[str, Any] = {"item": "page", "person": "who", "by": by, "max_items": bound}
+        said["reading"] = wn.Reading(salt="s")
+        found, expected = (wn.counts(wn.Join(*each, on="who"), **said) for each in (tables, frames))
+        assert opened(found) == opened(expected)
+        lists = wn.top_k(found, k=2, epsilon=50.0, delta=1e-6, seed=1).value
+        assert set(lists) == {"FR", "D~E"}
+    kept = wn.counts(
+        wn.Join(*tables, on="who"), item="page", person="who", by="country",
+        reading=wn.Reading(keep="engine"),
+    )  # fmt: skip
+    assert set(wn.top_k(kept, k=2, epsilon=50.0, delta=1e-6).value) == {"FR", "D~E"}

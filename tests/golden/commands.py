@@ -15,12 +15,12 @@ from golden.command import in_turn, winnow
 from golden.data import people, write_csv, write_people
 
 HELP = (
-    "", "demo", "describe", "select", "top-k", "itemsets", "learn", "tabulate", "moments",
+    "", "demo", "describe", "select", "top-k", "itemsets", "learn", "tabulate", "bounds", "moments",
     "quantiles", "histogram", "release", "ask", "lp",
     "mips", "boost", "plan",
     "plan select", "plan top-k", "plan margin", "plan itemsets", "plan learn",
-    "plan tabulate", "plan moments", "plan quantiles", "plan histogram", "plan describe",
-    "plan release", "plan lp",
+    "plan tabulate", "plan bounds", "plan moments", "plan quantiles", "plan histogram",
+    "plan describe", "plan release", "plan lp",
     "plan ask", "schema", "schema draft", "schema check",
     "ledger", "ledger init", "ledger show", "ledger verify", "ledger export",
     "ledger share",
@@ -111,6 +111,9 @@ LINES = (
     f"tabulate {TABLE} --epsilon 1 {SEED}",
     f"moments {TABLE} --values rooms --statistics mean,deviation --by sex --epsilon 2 {SEED}",
     f"moments {TABLE} --values rooms --epsilon 1 --delta 1e-6 {SEED} --json",
+    f"bounds {TABLE} --column rooms --epsilon 2 {SEED}",
+    f"moments {TABLE} --values rooms --bounds auto --epsilon 2 {SEED}",
+    "plan bounds --schema schema.json --column rooms --epsilon 1",
     f"moments {TABLE} --values town --epsilon 1 {SEED}",
     "plan moments --schema schema.json --values rooms --epsilon 1",
     "plan moments --schema schema.json --values rooms --rows 500 --error .1 --json",

@@ -125,7 +125,14 @@ def test_an_engine_that_keeps_its_rows_gives_the_same_numbers() -> None:
     rows = {"x": [10, 20, 30, 90] * 25, "g": [0, 0, 1, 1] * 25}
     schema = {"x": AGE, "g": 2}
     seen = [
-        wn.moments(sealed(rows, schema, keep=keep), "x", ALL, by=["g"], epsilon=1, seed=5).value
+        wn.moments(
+            sealed(rows, schema, reading=wn.Reading(keep=keep)),
+            "x",
+            ALL,
+            by=["g"],
+            epsilon=1,
+            seed=5,
+        ).value
         for keep in ("memory", "engine")
     ]
     assert seen[0].to_dict() == seen[1].to_dict()
@@ -238,7 +245,7 @@ def test_an_empty_table_and_one_row_answer_without_a_nan() -> None:
             found = wn.moments(table, "x", ALL, epsilon=0.1, seed=1).value
             assert np.isfinite(np.concatenate([found.to_columns()["value"],
                                                found.to_columns()["high"]])).all()  # fmt: skip
-            assert any("whole declared range" in note for note in found.notes)
+            assert any("the whole range" in note for note in found.notes)
 
 
 def test_clipped_values_are_said_to_be_clipped() -> None:
@@ -306,3 +313,61 @@ def test_bad_input_is_refused_before_anything_is_charged(said: str, call: Refuse
 
 def test_the_schema_of_the_replays_has_missing_values() -> None:
     assert REPLAYED.column("pay").missing_code is not None
+
+
+# --- private bounds ---
+
+
+def test_bounds_hold_nearly_all_values_and_are_near_the_largest() -> None:
+    """2,000 incomes between 0 and 10^7: at most 2T lie beyond, and the end is near; 200 draws."""
+    rng = np.random.default_rng(2)
+    pay, warm = rng.lognormal(7, 0.5, 2000), rng.normal(0, 10, 2000)
+    schema = {
+        "pay": {"type": "number", "low": 0, "high": 10_000_000, "step": 0.01},
+        "warm": {"type": "number", "low": -1000, "high": 1000, "step": 0.1},
+    }
+    table = sealed({"pay": pay, "warm": warm}, schema)
+    plan = wn.plan.bounds(table, "pay", epsilon=1)
+    found = [plan.run(table, seed=seed).value for seed in range(100)]
+    beyond = np.array([(pay > each.high).sum() for each in found])
+    assert (beyond > plan.error).sum() <= 15  # .05 of 100, at a false alarm of 10^-4
+    assert all(each.low == 0 for each in found)
+    assert sum(each.high > 4 * pay.max() for each in found) <= 15
+    both_ends = wn.bounds(table, "warm", epsilon=1, seed=1).value
+    assert -200 < both_ends.low < -10 and 10 < both_ends.high < 200
+
+
+def test_too_few_rows_leave_the_declared_bounds() -> None:
+    table = sealed({"x": [3.0, 4.0]}, {"x": AGE})
+    found = [wn.bounds(table, "x", epsilon=1, seed=seed).value for seed in range(20)]
+    assert sum(each.high == 100 for each in found) >= 18
+    plan = wn.plan.bounds(table, "x", epsilon=1)
+    assert "says little" in str(plan) and plan.error > 2
+
+
+@both
+def test_moments_within_private_bounds_are_nearer_and_say_what_was_clipped(
+    relation: Relation,
+) -> None:
+    rng = np.random.default_rng(3)
+    pay = rng.lognormal(7, 0.5, 3000)
+    schema = {
+        "pay": {"type": "number", "low": 0, "high": 10_000_000, "step": 0.01, "missing": True}
+    }
+    table = sealed({"pay": pay}, schema, relation=relation)
+    for statistics in ([], ["sum"], ["mean", "deviation"]):
+        found = wn.moments(table, "pay", statistics, epsilon=2, bounds="auto", seed=1)
+        name = "sum" if statistics == ["sum"] else "mean"
+        true = pay.sum() if name == "sum" else pay.mean()
+        assert float(found.value.of("pay", name).value) == pytest.approx(true, rel=0.05)
+        assert "bounded privately to 0 .." in found.value.notes[0]
+        assert wn.privacy.pure_cost(found.receipt.event).epsilon == 2
+
+
+def test_errors_of_private_bounds_are_refused_where_nothing_is_known() -> None:
+    about = wn.plan.table({"x": AGE}, rows=100)
+    with pytest.raises(wn.ParameterError, match="not known beforehand"):
+        wn.plan.moments(about, "x", error=1, bounds="auto")
+    with pytest.raises(wn.ParameterError, match="takes no delta"):
+        wn.plan.moments(about, "x", epsilon=1, delta=1e-6, bounds="auto")
+    assert wn.plan.bounds(about, "x", error=50).error <= 50

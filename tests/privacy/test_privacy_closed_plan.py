@@ -112,11 +112,11 @@ def test_tight_gains_seven_percent_on_a_hundred_rounds() -> None:
     assert round(math.sqrt(2) / paper) == 149 and round(paper, 4) == 0.0095
 
 
-def test_a_tight_plan_costs_a_zcdp_budget_its_rho() -> None:
-    """A budget never uses the tight accountant, so a plan sized by it needs a larger one."""
+def test_a_tight_plan_takes_what_it_states_of_a_budget_and_a_zcdp_budget_its_rho() -> None:
     plan = calibrate_rounds(10, epsilon=1, delta=1e-6, relation=SUB)
+    Budget(1, 1e-6, SUB).charge(plan.event, stated=plan.guarantee)
     with pytest.raises(BudgetExceeded):
-        Budget(1, 1e-6, SUB).charge(plan.event)
+        Budget(1, 1e-6, SUB, accountant="zcdp").charge(plan.event)
     budget = Budget(1.2, 1e-6, SUB, accountant="zcdp")
     budget.charge(plan.event)
     assert budget.spent.amount == plan.guarantee.rho

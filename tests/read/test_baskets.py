@@ -165,7 +165,10 @@ def test_bad_files_are_refused_without_quoting_them(tmp_path):
 
 def test_sealed_baskets_show_nothing():
     baskets = wn.read_baskets([["secret", "b"]], unit="basket")
-    assert repr(baskets) == "<sealed baskets of items that are private too, unit: basket>"
+    assert (
+        repr(baskets)
+        == "<sealed baskets of items that are private too, unit: basket, neighbours: add-remove>"
+    )
     assert "secret" not in str(vars(baskets))
 
 

@@ -234,7 +234,10 @@ def test_a_sealed_table_refuses_every_way_in(attempt) -> None:
     with pytest.raises(TypeError):
         attempt(table)
     assert repr(table) == str(table)
-    assert repr(table) == "<sealed table of 5 columns, 576 cells, one row per person>"
+    assert (
+        repr(table)
+        == "<sealed table of 5 columns, 576 cells, one row per person, neighbours: substitution>"
+    )
     assert "11" not in repr(table.under("add-remove"))
 
 

@@ -169,7 +169,7 @@ def test_a_delta_is_left_alone_where_few_columns_have_less_noise_without_it() ->
 def test_columns_that_no_table_speaks_of_are_measured_alone() -> None:
     some = wn.marginals(2, columns=["a", "b"])
     for plan in (planned(workload=some), settled(workload=some)):
-        assert plan.workload.size == 12
+        assert plan.terms.workload.size == 12
         if isinstance(plan, AtOnce):
             assert {part.columns for part in plan.tables.parts} >= {(2,), (3,), (0, 1)}
         else:

@@ -89,7 +89,10 @@ def test_every_source_gives_the_same_list(tmp_path: Path) -> None:
     found = []
     for source in sources(tmp_path):
         scores = wn.scores(source, id="item", score="points")
-        assert repr(scores) == "<sealed scores in the column 'points' of a source>"
+        assert (
+            repr(scores)
+            == "<sealed scores in the column 'points' of a source, neighbours: add-remove>"
+        )
         many = wn.select(scores, epsilon=1.0, k=4, method="exponential", seed=2)
         one = wn.select(scores, epsilon=1.0, seed=3)
         found.append((many.value, one.value, many.receipt))

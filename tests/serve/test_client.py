@@ -112,6 +112,9 @@ def test_results_look_like_those_of_the_library(ann: Client) -> None:
     assert ages.value.groups == (("red",), ("green",), ("blue",))
     assert ages.value.values.shape == (3, 2) and ages.value.quantiles == (0.75, 0.25)
     assert (ages.value.low <= ages.value.values).all() and ages.value.level == 0.9
+    means = ann.moments("people", "age", ["mean", "deviation"], by=["colour"], epsilon=0.5).value
+    assert means.groups == ages.value.groups and means.of("age", "mean").value.shape == (3,)
+    assert (means.of("age", "mean").low <= means.of("age", "mean").high).all()
     seen = ann.describe("people", epsilon=0.5).value
     assert {each.name for each in seen.columns} >= {"age", "colour"} and seen.column("colour").top
     counted = ann.histogram("people", "age", bins=2, epsilon=0.5)

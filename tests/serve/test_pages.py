@@ -246,7 +246,16 @@ class _Fields(HTMLParser):
     ("dataset", "kind"),
     [
         ("people", kind)
-        for kind in ("tabulate", "select", "top-k", "quantiles", "histogram", "describe", "release")
+        for kind in (
+            "tabulate",
+            "select",
+            "top-k",
+            "moments",
+            "quantiles",
+            "histogram",
+            "describe",
+            "release",
+        )
     ]
     + [("log", kind) for kind in ("select", "top-k", "tabulate")]
     + [("baskets", "itemsets")],

@@ -13,7 +13,7 @@ import pytest
 from serve.served import COLOURS, SCHEMA, config_of, shared_workers, write_data
 from winnow.errors import BudgetExceeded, WinnowError
 from winnow.mechanisms import ITEMSETS, words
-from winnow.privacy import describe
+from winnow.privacy import Guarantee, describe
 from winnow.privacy.rounding import stated_at_least
 from winnow.release.methods import METHODS as METHODS_OF_RELEASE
 from winnow.select.crossing.private_labels import UnknownDomain
@@ -80,6 +80,10 @@ EVERY: dict[str, dict[str, list[Any]]] = {
         "epsilon": [1.0], "by": [*WORKLOADS, RANGES], "delta": [0.0, 1e-6],
         "values": [[], ["age"]], "objective": ["mean", "max", "balanced"], "rows": [None, 300],
         "with_cut": SHARES,
+    },
+    "moments": {
+        "epsilon": [1.0], "values": [["age"]], "statistics": [[], ["mean", "deviation"]],
+        "by": [[], ["colour"]], "delta": [0.0, 1e-6], "level": [0.9],
     },
     "quantiles": {
         "epsilon": [1.0], "column": ["age"], "quantiles": [[0.5], [0.1, 0.25, 0.9]],
@@ -190,7 +194,8 @@ def test_a_plan_states_what_the_verb_is_charged_and_promises(
         released = orders.run(opened, order, service.catalogue.budget(name)).released
         compared += 1
         assert planned.charged == describe(released.receipt.event), order
-        cost = account.cap.cost(released.receipt.event, account.used)
+        stated = Guarantee(planned.epsilon, planned.delta, released.receipt.event.relation)
+        cost = account.cap.cost(released.receipt.event, account.used, stated)
         assert planned.cost == stated_at_least(cost.size or cost.rho), order
         assert released.guarantee.epsilon <= planned.epsilon, order
         assert released.guarantee.delta <= planned.delta, order

@@ -44,6 +44,7 @@ from winnow.learn.audit.balanced import balanced_enumerated, balanced_twins
 from winnow.learn.audit.boosted import boosted_enumerated, boosted_twins
 from winnow.lp.audit import lp_enumerated, lp_faithful, lp_twins
 from winnow.numbers.audit import quantiles_enumerated, quantiles_faithful, quantiles_twins
+from winnow.numbers.bounds.audit import bounds_enumerated, bounds_faithful, bounds_twins
 from winnow.numbers.histogram.audit import histogram_enumerated, histogram_twins
 from winnow.numbers.moments.audit import moments_enumerated, moments_faithful, moments_twins
 from winnow.release.graphical.audit.claims import (
@@ -146,11 +147,13 @@ def _tables(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from quantiles_enumerated(quick=quick)
     yield from histogram_enumerated()
     yield from moments_enumerated(quick=quick)
+    yield from bounds_enumerated()
     yield from tables_faithful(quick=quick, seed=seed)
     yield from linear_faithful(quick=quick, seed=seed)
     yield from cut_faithful(seed=seed)
     yield from quantiles_faithful(quick=quick, seed=seed)
     yield from moments_faithful(quick=quick, seed=seed)
+    yield from bounds_faithful(quick=quick, seed=seed)
     yield from tables_twins(quick=quick, seed=seed)
     yield from cut_twins()
     yield from linear_twins(quick=quick, seed=seed)
@@ -160,6 +163,7 @@ def _tables(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from quantiles_twins(quick=quick, seed=seed)
     yield from histogram_twins()
     yield from moments_twins(quick=quick, seed=seed)
+    yield from bounds_twins(seed=seed)
 
 
 def _wide(quick: bool, seed: int) -> Iterator[AuditResult]:

@@ -169,6 +169,28 @@ def check_unit_said(column: str | None, one_each: bool, option: str, what: str =
         )
 
 
+JoinOption = Annotated[
+    str | None,
+    option(
+        "--join",
+        "FILE",
+        "Another private table of the same people, joined on the column of --person.",
+        TABLE,
+    ),
+]
+
+
+def joined_on(file: str, join: str | None, person: str | None) -> Any:
+    """The file, or the join of two files on the person."""
+    from winnow.read.joins import Join
+
+    if join is None:
+        return file
+    if person is None:
+        raise ParameterError("--join joins tables of people; name their column with --person")
+    return Join(file, join, on=person)
+
+
 JsonOption = Annotated[
     bool,
     typer.Option("--json", help="Print JSON and nothing else.", rich_help_panel=_OUTPUT),

@@ -13,9 +13,11 @@ from winnow.cli.derived import Typed
 from winnow.cli.options import (
     TABLE,
     ColumnsOption,
+    JoinOption,
     OneRowOption,
     SchemaOption,
     check_unit_said,
+    joined_on,
     option,
     relation_of_people,
     some_of,
@@ -49,6 +51,7 @@ class PrivateTable:
         str | None,
         option("--person", "COLUMN", "The column that says whose row it is.", TABLE),
     ] = None
+    join: JoinOption = None
     one_row: OneRowOption = False
     max_rows: Annotated[
         int,
@@ -69,7 +72,7 @@ class PrivateTable:
         """The files that hold the table."""
         from winnow.cli.files import named_by
 
-        return named_by(self.table)
+        return [*named_by(self.table), *([] if self.join is None else named_by(self.join))]
 
     def declared(self, *also: str) -> Schema:
         """The schema of the columns that are used, and of those needed besides."""
@@ -105,7 +108,7 @@ class PrivateTable:
         if salt is None and seed is not None:
             salt = f"seed {seed}"  # repeatable, too
         return read_table(
-            self.table, schema=schema, person=self.person, max_rows=self.max_rows,
-            relation=relation, rows=self.rows, text=self.text(),
+            joined_on(self.table, self.join, self.person), schema=schema, person=self.person,
+            max_rows=self.max_rows, relation=relation, rows=self.rows, text=self.text(),
             reading=Reading(salt=salt, memory=memory),
         )  # fmt: skip

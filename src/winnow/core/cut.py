@@ -41,11 +41,12 @@ class CutAway(InNotebook):
     """``left_out`` is within this with probability 0.95."""
 
     def __str__(self) -> str:
-        people, more = max(0, self.whole + self.cut), counted(self.bound, self.what)
+        people, more = max(0, self.whole) + max(0, self.cut), counted(self.bound, self.what)
+        had, most = _about(self.cut, self.people_margin)
+        of_all = f" of about {people:,}" if most <= people else ""  # noise may hide them all
         return (
-            f"{_about(self.cut, self.people_margin)} of about {people:,} people ({self.who}) had "
-            f"more than {more}; of their {self.what}s, "
-            f"{_about(self.left_out, self.left_out_margin)} were left out (at most "
+            f"{had}{of_all} people ({self.who}) had more than {more}; of their {self.what}s, "
+            f"{_about(self.left_out, self.left_out_margin)[0]} were left out (at most "
             f"{self.looked_at:,} of each person were looked at)"
         )
 
@@ -62,11 +63,12 @@ class CutAway(InNotebook):
         return pairs_card("Left out by the bound", [("estimate", str(self))])
 
 
-def _about(number: int, margin: int) -> str:
+def _about(number: int, margin: int) -> tuple[str, int]:
     """A number with its error, or only how large it may be where it is not above the noise."""
     if number > margin:
-        return f"about {number:,} (± {margin:,})"
-    return f"at most about {max(0, number) + margin:,}"
+        return f"about {number:,} (± {margin:,})", number
+    most = max(0, number) + margin
+    return f"at most about {most:,}", most
 
 
 def laplace_margin(scale: Fraction, confidence: float = CONFIDENCE) -> int:

@@ -6,18 +6,19 @@ import os
 import sys
 import tempfile
 import webbrowser
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from winnow.core.notebook import ReleasedValue
 from winnow.core.saving import check_target, write_whole
 
 ENDINGS = (".png", ".svg", ".pdf")
 
 
-class Plotted(ABC):
-    """A released value with a figure."""
+class Plotted(ReleasedValue):
+    """A released value with a figure, which says what was counted."""
 
     @abstractmethod
     def _picture(self, ending: str = ".png") -> bytes:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from html import escape
 from itertools import islice
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
+from winnow.core.unit import about_counted
 from winnow.errors import ExtraMissing
 
 MOST_ROWS = 12
@@ -41,8 +43,9 @@ class Card:
     """Draws a PNG file, where matplotlib is installed."""
 
     def with_notes(self, *notes: tuple[str, str], folded: Sequence[tuple[str, str]] = ()) -> Card:
-        """This card with more below it."""
-        return replace(self, notes=(*self.notes, *notes), folded=(*self.folded, *folded))
+        """This card with more below it; what is there already is not said again."""
+        more = [note for note in notes if note not in self.notes]
+        return replace(self, notes=(*self.notes, *more), folded=(*self.folded, *folded))
 
     def html(self) -> str:
         """The card as markup."""
@@ -89,6 +92,25 @@ class InNotebook(ABC):
 
     def _repr_html_(self) -> str:
         return self._card().html()
+
+
+class ReleasedValue(InNotebook):
+    """A released value, which says what was counted wherever it is shown without its receipt."""
+
+    @property
+    def counted(self) -> str:
+        """What of each person was counted, where a bound may have left something out."""
+        return str(vars(self).get("_counted", ""))
+
+    def about_counted(self, what: str) -> Self:
+        """The same value, knowing what was counted; its numbers and its JSON stay as they are."""
+        known = copy(self)
+        vars(known)["_counted"] = what
+        return known
+
+    def _repr_html_(self) -> str:
+        told = [("counted", about_counted(self.counted))] if self.counted else []
+        return self._card().with_notes(*told).html()
 
 
 class Listed(InNotebook):

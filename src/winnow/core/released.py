@@ -10,7 +10,14 @@ from typing import Any, Generic, TypeVar
 from winnow._version import __version__
 from winnow.core.cut import CutAway
 from winnow.core.frames import Columns, Framed, list_columns
-from winnow.core.notebook import Card, InNotebook, columns_card, pairs_card, pairs_text
+from winnow.core.notebook import (
+    Card,
+    InNotebook,
+    ReleasedValue,
+    columns_card,
+    pairs_card,
+    pairs_text,
+)
 from winnow.core.unit import Unit, about_counted
 from winnow.errors import ParameterError
 from winnow.privacy import Event, Guarantee, describe, from_json, to_json
@@ -104,6 +111,11 @@ class Released(InNotebook, Framed, Generic[T]):
     receipt: Receipt
     cut: CutAway | None = field(default=None, repr=False)
     """How much a bound left out, where ``with_cut`` asked for an estimate."""
+
+    def __post_init__(self) -> None:
+        value: Any = self.value
+        if isinstance(value, ReleasedValue) and value.counted != self.receipt.counted:
+            object.__setattr__(self, "value", value.about_counted(self.receipt.counted))
 
     def map(self, change: Callable[[T], R]) -> Released[R]:
         """Another view of what was released, under the same guarantee and receipt."""

@@ -20,7 +20,7 @@ from winnow.core.released import Receipt, Released
 from winnow.core.tape import Randomness, Tape, WrittenKey
 from winnow.core.unit import Unit
 from winnow.errors import GrantError, ParameterError, RelationMismatch
-from winnow.privacy import Budget, Event, Grant, Promise, describe, single_use_grant
+from winnow.privacy import Budget, Event, Grant, Guarantee, Promise, describe, single_use_grant
 from winnow.privacy.sizing import checked_budget
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def run(
     """
     randomness = _randomness(seed, budget)
     _check(plan, data)
-    grant = charge(plan.event, budget, data.unit, at_once=True)
+    grant = charge(plan.event, budget, data.unit, stated=plan.guarantee, at_once=True)
     return _released(plan, data, grant, randomness.tape(), padding or Padding(None))
 
 
@@ -62,7 +62,7 @@ def open_run(
     ``noted`` writes the record of the charge down before anything is spent, where a run keeps a
     journal; ``recorded`` is what a recorded budget writes beside the charge.
     """
-    grant = charge(plan.event, budget, unit, **recorded)
+    grant = charge(plan.event, budget, unit, stated=plan.guarantee, **recorded)
     noted(grant.record)
     key, receipt = spend(plan.name, plan.promised, grant, tape)
     tell("opened", lambda: _drawn(plan, key.tape))
@@ -121,12 +121,19 @@ def _drawn(plan: Plan[Any, Any], tape: Tape) -> dict[str, Any]:
 
 
 def charge(
-    event: Event, budget: Budget | None, unit: Unit, *, at_once: bool = False, **recorded: Any
+    event: Event,
+    budget: Budget | None,
+    unit: Unit,
+    *,
+    stated: Guarantee | None = None,
+    at_once: bool = False,
+    **recorded: Any,
 ) -> Grant:
     """The grant for an event about a unit, charged to the budget where there is one.
 
-    ``at_once`` says that one release is drawn for it at once, with the budget's written key where
-    it has one; a run that goes on after its charge is refused such a budget.
+    ``stated`` is what its plan states. ``at_once`` says that one release is drawn for it at once,
+    with the budget's written key where it has one; a run that goes on after its charge is refused
+    such a budget.
     ``recorded`` is what a recorded budget writes beside the charge: the session it belongs to.
     """
     if not at_once and written_key(budget) is not None:
@@ -137,7 +144,7 @@ def charge(
     if budget is None:
         grant = single_use_grant(event)
     else:
-        grant = checked_budget(budget).charge(event, unit=unit, **recorded)
+        grant = checked_budget(budget).charge(event, unit=unit, stated=stated, **recorded)
     # A ledger's entry by its number: its hash is of the moment, and stands on the receipt.
     entry = grant.record.partition(":")[0]
     tell("charged", lambda: {"charge": describe(event), "unit": unit, "ledger": entry})

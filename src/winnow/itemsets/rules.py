@@ -12,7 +12,7 @@ import numpy as np
 
 from winnow.core.checks import probability
 from winnow.core.frames import Columns, CountedItems, Framed, list_columns
-from winnow.core.notebook import Card, InNotebook, columns_card
+from winnow.core.notebook import Card, ReleasedValue, columns_card
 from winnow.errors import ParameterError
 from winnow.foreign import shown
 
@@ -60,7 +60,7 @@ def _joined(items: Items) -> str:
     return " + ".join(map(str, items))
 
 
-class AssociationRules(InNotebook, Framed, Sequence[AssociationRule]):
+class AssociationRules(ReleasedValue, Framed, Sequence[AssociationRule]):
     """Rules by decreasing confidence."""
 
     def __init__(self, rules: Sequence[AssociationRule]) -> None:
@@ -93,7 +93,7 @@ class AssociationRules(InNotebook, Framed, Sequence[AssociationRule]):
 
 
 @dataclass(frozen=True)
-class ItemsetSupports(InNotebook, Framed):
+class ItemsetSupports(ReleasedValue, Framed):
     """Released itemsets with noisy supports of them, of all their subsets, and of all baskets."""
 
     itemsets: tuple[Items, ...]

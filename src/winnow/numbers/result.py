@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.frames import Columns, Framed, labelled
-from winnow.core.notebook import Card, InNotebook, columns_card
+from winnow.core.notebook import Card, ReleasedValue, columns_card
 from winnow.core.saving import check_target, save_columns, write_json
 
 Floats = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedQuantiles(InNotebook, Framed):
+class ReleasedQuantiles(ReleasedValue, Framed):
     """Quantiles of one column, of the whole table or of each group."""
 
     column: str

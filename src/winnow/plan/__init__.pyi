@@ -22,6 +22,8 @@ from winnow.learn.plan import learn as learn
 from winnow.lp.plan import LpPlan as LpPlan
 from winnow.lp.plan import lp as lp
 from winnow.lp.plan import lp_optimum as lp_optimum
+from winnow.numbers.bounds.plan import BoundsPlan as BoundsPlan
+from winnow.numbers.bounds.plan import bounds as bounds
 from winnow.numbers.expected import QuantileRow as QuantileRow
 from winnow.numbers.histogram.plan import HistogramPlan as HistogramPlan
 from winnow.numbers.histogram.plan import histogram as histogram

@@ -37,6 +37,10 @@ class Planned(Protocol):
     def event(self) -> Event:
         """What it would be charged."""
 
+    @property
+    def guarantee(self) -> Guarantee:
+        """What it states."""
+
 
 @dataclass(frozen=True)
 class Usage:
@@ -94,13 +98,18 @@ class Budget(InNotebook):
         """The key from which the one release of this budget is drawn; None: from fresh noise."""
         return None
 
-    def charge(self, event: Event, *, unit: Unit = PERSON) -> Grant:
-        """Pay for an event about a unit before it happens; a refused charge costs nothing."""
+    def charge(
+        self, event: Event, *, unit: Unit = PERSON, stated: Guarantee | None = None
+    ) -> Grant:
+        """Pay for an event about a unit before it happens; a refused charge costs nothing.
+
+        ``stated`` is the guarantee of its plan, which says what was asked for.
+        """
         self._owner.check("this budget", "processes share a budget through a ledger")
         with self._lock:
             about = together(self._unit, unit)
-            cost = self._cap.cost(event, self._sum)
-            self._sum = self._cap.after(self._sum, event, cost)
+            cost = self._cap.cost(event, self._sum, stated)
+            self._sum = self._cap.after(self._sum, event, cost, stated)
             self._unit = about
             self._events.append(event)
         return issue(event)
@@ -169,7 +178,9 @@ class Budget(InNotebook):
 
         def fits(epsilon: float) -> bool:
             found = ask(epsilon)
-            return self._fits(found if isinstance(found, Event) else found.event)
+            if isinstance(found, Event):
+                return self._fits(found)
+            return self._fits(found.event, found.guarantee)
 
         low, high = Fraction(0), exact("epsilon", self.guarantee.epsilon)
         if fits(float(high)):
@@ -180,9 +191,9 @@ class Budget(InNotebook):
             low, high = (middle, high) if fits(float(middle)) else (low, middle)
         return float(text_down(low, 4))
 
-    def _fits(self, event: Event) -> bool:
+    def _fits(self, event: Event, stated: Guarantee | None = None) -> bool:
         """Whether an event could be charged now."""
-        return self._cap.fits(event, self._used())
+        return self._cap.fits(event, self._used(), stated)
 
     def _usage(self, used: Amount, amount: float, delta: float) -> Usage:
         limit = self._cap.limit_after(used)

@@ -15,132 +15,60 @@ Why the cap holds. Fix neighbours and the output laws P, Q of the whole interact
   follow is at most e^(a (a-1) (cap - rho used so far)), for every a > 1; at the start,
   e^(a (a-1) cap) [Whitehouse-Ramdas-Rogers-Wu 2023]. The lost mass is bounded as above.
   So (epsilon, delta_for_events + zcdp_delta(cap, epsilon))-DP holds.
-- combined: both sums are kept, and a charge is granted while *either* stays within its
-  limit. Every path then ends within the sum of epsilons (set A) or, if not, within the sum
-  of rhos (set Z). Leave out, at every step, the mass that the event itself loses (its own
-  delta): the truncation of an event does not depend on how it is counted. An event may be
-  counted in A at any (epsilon_i, delta_i) that holds for what its own truncation leaves
-  (``epsilon_at``); leave that mass delta_i out as well, on the beginning of a path that lies in
-  A. Both masses come from one pool: on every path their sum is at most d, so P~ loses at most d.
-  On A it is at most e^epsilon Q, as under pure. On Z it is no more than what the interaction
-  that stops where rho passes its limit would also have done (leaving more of P out only lowers
-  the integral of P~^a Q~^(1-a)), so at most e^epsilon Q up to zcdp_delta(limit, epsilon). For
-  every set S of outcomes
+- gaussian: the residue filter of two normals (``residue``), with the lost mass as above. So
+  (epsilon, delta_for_events + the delta of these normals at epsilon)-DP holds.
+- combined: sums of epsilon and delta are kept, and beside them what the charges take of a
+  squared distance; a charge is granted while *either* stays within its limit. Every path then
+  ends within the sums (set A) or, if not, within the distance (set Z). Leave out, at every step,
+  the mass that the event itself loses (its own delta): the truncation of an event does not depend
+  on how it is counted. An event may be counted in A at any (epsilon_i, delta_i) that holds for
+  what its own truncation leaves (``pairs``); leave that mass delta_i out as well, on the beginning
+  of a path that lies in A. Both masses come from one pool: on every path their sum is at most d,
+  so P~ loses at most d. On A it is at most e^epsilon Q, as under pure. On Z it is no more than
+  what the interaction that stops where the distance passes its limit would also have done
+  (leaving more of P out only lowers what a set gains), so at most e^epsilon Q up to the delta of
+  these normals, z. For every set S of outcomes
 
-      P(S) <= d + P~(S and A) + P~(S and Z) <= e^epsilon Q(S) + d + zcdp_delta(limit).
+      P(S) <= d + P~(S and A) + P~(S and Z) <= e^epsilon Q(S) + d + z.
 
   Sums only grow along a path, so that every beginning of a path in A (in Z) is in A (in Z).
-  Which pair an event is counted at depends on the event and on the sums so far, which follow
-  from what was released; the bound is about the sums, however the pairs were chosen. How delta
-  splits into the pool and composition may depend on the first event charged, which is chosen
-  before anything was released, and on nothing later. (An event that is an interaction
-  itself, such as a session, is charged as a whole when it begins. Others may come in between:
-  pure, approximate and zCDP bounds compose concurrently as well [Vadhan-Zhang 2023].)
+  Which pair an event is counted at depends on the event, on what its plan says was asked for and
+  on the sums so far, which follow from what was released; each pair is computed from the event,
+  whatever was asked. Whether delta splits into a pool and z, or is all pool with no Z, depends on
+  the first event charged, which is chosen before anything was released, and on nothing later: a
+  choice that could wait would have to pay for both. (An event that is an interaction itself, such
+  as a session, is charged as a whole when it begins. Others may come in between: such bounds
+  compose concurrently as well [Vadhan-Zhang 2023].)
 
-All limits are fixed beforehand on purpose. Trading rho against delta as one goes, one sum
-below delta at every moment, would use another order a on every path, and the induction
-is about one a: that rule is not known to be a filter.
+  (Datasets of earlier versions have rhos in the place of the distance; the same proof holds.)
+
+All limits are fixed beforehand on purpose. Trading one against delta as one goes, the total
+below delta at every moment, is not known to be a filter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import lru_cache
 
 from winnow.core.checks import Real, delta_range, exact, one_of, positive
 from winnow.core.relation import Relation
 from winnow.core.unit import Unit
 from winnow.errors import BudgetExceeded, GuaranteeError, ParameterError, RelationMismatch
-from winnow.privacy.accountants import (
-    ZERO,
-    ZcdpCost,
-    epsilon_at,
-    pure_cost,
-    zcdp_cost,
-    zcdp_delta,
-    zcdp_epsilon,
-    zcdp_rho,
-)
+from winnow.privacy.accountants import pure_cost
+from winnow.privacy.counting import RULES, Counting
+from winnow.privacy.earlier import EARLIER
 from winnow.privacy.events import Event, check_event, describe
-from winnow.privacy.guarantee import ACCOUNTANTS, Guarantee
+from winnow.privacy.guarantee import Guarantee
+from winnow.privacy.limits import Amount, Split
 from winnow.privacy.refusals import refusal, scaled
-from winnow.privacy.rho import randomized_response_rho
-from winnow.privacy.rounding import at_most, stated_at_least
+from winnow.privacy.rounding import stated_at_least
 
-BUDGET_ACCOUNTANTS = ("combined", *ACCOUNTANTS)
+__all__ = ["BUDGET_ACCOUNTANTS", "Amount", "Cap"]
+
+BUDGET_ACCOUNTANTS = tuple(RULES)
 
 _LEAST_DELTA = Fraction(1, 10**280)
-_LEAST_CONVERTED = Fraction(1, 2**40)
-"""The part of what is kept for conversions below which none is made: sums stay short numbers."""
-
-
-@dataclass(frozen=True)
-class Amount:
-    """An exact sum in the unit of an accountant, and the deltas of events.
-
-    The unit is epsilon (pure, combined) or rho (zcdp). Only the combined accountant keeps
-    ``rho`` beside epsilon, and ``converted``: the deltas at which rho was turned into epsilon.
-    """
-
-    size: Fraction = ZERO
-    delta: Fraction = ZERO
-    rho: Fraction = ZERO
-    converted: Fraction = ZERO
-
-    def __add__(self, other: Amount) -> Amount:
-        return Amount(
-            self.size + other.size,
-            self.delta + other.delta,
-            self.rho + other.rho,
-            self.converted + other.converted,
-        )
-
-
-@dataclass(frozen=True)
-class Limit:
-    """The most of each part of an amount, for one way of counting; None: it counts another."""
-
-    size: Fraction | None
-    delta: Fraction
-    rho: Fraction | None = None
-    pool: Fraction | None = None
-    """The most delta of events and of conversions together; None: nothing is converted."""
-    unconverted_above: Fraction | None = None
-    """Events with more delta than this come without conversions.
-
-    A ledger of a version that converted less had no such sum but under ``Cap._composed_only``. So a
-    stored sum tells its split, whichever version charged it.
-    """
-
-    def admits(self, amount: Amount) -> bool:
-        """Whether no part that is counted passes its limit."""
-        if self.size is not None and amount.size > self.size:
-            return False
-        if self.rho is not None and amount.rho > self.rho:
-            return False
-        if self.pool is not None and amount.delta + amount.converted > self.pool:
-            return False
-        above = self.unconverted_above
-        if above is not None and amount.delta > above and amount.converted:
-            return False
-        return amount.delta <= self.delta
-
-    def times(self, part: Fraction) -> Limit:
-        """A part of every limit."""
-        return Limit(
-            None if self.size is None else self.size * part,
-            self.delta * part,
-            None if self.rho is None else self.rho * part,
-            self.pool if part else ZERO,  # conversions are too large for a small part
-            self.unconverted_above,
-        )
-
-
-Split = tuple[Limit, ...]
-"""Ways of counting, one of which every path has to end in; their deltas add up to delta."""
 
 
 @dataclass(frozen=True)
@@ -149,8 +77,10 @@ class Cap:
 
     relation: Relation
     accountant: str
+    counting: Counting = field(repr=False)
+    """How events add up."""
     splits: tuple[Split, ...] = field(repr=False)
-    """In the order of preference; the first one that admits the first charge is kept for good."""
+    """In the order of preference; the first charge decides between them for good."""
     guarantee: Guarantee
     share: Fraction = field(default=Fraction(1), repr=False)
     """The part of the whole cap that this is."""
@@ -163,8 +93,13 @@ class Cap:
         relation: str | Relation = Relation.ADD_REMOVE,
         accountant: str | None = None,
         delta_for_events: Real = 0.0,
+        *,
+        earlier: bool = False,
     ) -> Cap:
-        """The cap for a total of (epsilon, delta); see ``Budget`` for the parameters."""
+        """The cap for a total of (epsilon, delta); see ``Budget`` for the parameters.
+
+        ``earlier`` is for datasets that an earlier version opened in a ledger.
+        """
         positive(epsilon=epsilon)
         delta_range(delta=delta, delta_for_events=delta_for_events)
         size, total = exact("epsilon", epsilon), exact("delta", delta)
@@ -173,8 +108,7 @@ class Cap:
             accountant = "pure" if not total else "zcdp" if reserved else "combined"
         one_of(BUDGET_ACCOUNTANTS, accountant=accountant)
         related = Relation.parse(relation)
-        rho = None
-        if accountant != "zcdp" and reserved:
+        if accountant in ("pure", "combined") and reserved:
             raise ParameterError(
                 f"the {accountant} accountant splits delta by itself; leave delta_for_events out"
             )
@@ -184,21 +118,25 @@ class Cap:
                 f"{delta_for_events}, and delta={delta} was given; raise delta, or use "
                 "accountant='pure'"
             )
-        if accountant == "combined" and total < _LEAST_DELTA:
+        if accountant in ("combined", "gaussian") and total < _LEAST_DELTA:
             raise ParameterError(
                 f"delta={delta} is too small to be split; use accountant='pure' and delta=0"
             )
-        match accountant:
-            case "pure":
-                splits: tuple[Split, ...] = ((Limit(size, total),),)
-            case "zcdp":
-                limit = _rho(size, total - reserved)
-                splits = ((Limit(limit, reserved),),)
-                rho = None if reserved else stated_at_least(limit)
-            case _:
-                splits = _combined(size, total)
-        stated = Guarantee(stated_at_least(size), stated_at_least(total), related, rho)
-        return cls(related, accountant, splits, stated)
+        counting = EARLIER if earlier and accountant == "combined" else RULES[accountant]
+        splits = counting.splits(size, total, reserved)
+        rho = splits[0][0].size if accountant == "zcdp" and not reserved else None
+        stated = Guarantee(
+            stated_at_least(size),
+            stated_at_least(total),
+            related,
+            None if rho is None else stated_at_least(rho),
+        )
+        return cls(related, accountant, counting, splits, stated)
+
+    @property
+    def earlier(self) -> bool:
+        """Whether it is counted as by a version that opened it in a ledger."""
+        return self.counting is EARLIER
 
     def about(self, unit: Unit | None) -> Guarantee:
         """The guarantee about a privacy unit; None: nothing has said which."""
@@ -207,7 +145,7 @@ class Cap:
     @property
     def unit(self) -> str:
         """What is summed and shown: "epsilon" or "rho"."""
-        return "rho" if self.accountant == "zcdp" else "epsilon"
+        return self.counting.unit
 
     @property
     def limit(self) -> Amount:
@@ -217,140 +155,74 @@ class Cap:
     def limit_after(self, used: Amount) -> Amount:
         """The limit when something is used: the first charge decides how delta is split."""
         size = self.splits[0][0].size
-        assert size is not None
+        if size is None:
+            size = self.share * exact("epsilon", self.guarantee.epsilon)
         return Amount(size, max(way.delta for split in self._open(used) for way in split))
-
-    @property
-    def _delta(self) -> Fraction:
-        return exact("delta", self.guarantee.delta)
 
     def part(self, part: Fraction) -> Cap:
         """A part of the cap, for one analyst among several; the guarantee stays the whole's."""
         splits = tuple(tuple(way.times(part) for way in split) for split in self.splits)
         return replace(self, splits=splits, share=self.share * part)
 
-    def cost(self, event: Event, used: Amount) -> Amount:
-        """What the event costs here; an event under another relation is refused."""
+    def cost(self, event: Event, used: Amount, stated: Guarantee | None = None) -> Amount:
+        """What the event costs here; an event under another relation is refused.
+
+        ``stated`` is the guarantee of its plan: where epsilons and deltas add up, an event is
+        counted at no more than was asked for.
+        """
         check_event(event)
         if event.relation is not self.relation:
             raise RelationMismatch(
-                f"{describe(event)} cannot be charged to a budget under {self.relation}; compute "
-                "the sensitivity for the budget's relation, or convert an add-remove event with "
-                "as_substitution"
+                f"{describe(event)} cannot be charged to a budget under {self.relation}; read the "
+                f"data with relation='{self.relation}' (of a table: table.under), give "
+                f"wn.Budget(..., relation='{event.relation}'), or convert an add-remove event "
+                "with as_substitution"
             )
-        if self.accountant == "pure":
-            pure = pure_cost(event)
-            return Amount(pure.epsilon, pure.delta)
-        zcdp = zcdp_cost(event)
-        if self.accountant == "zcdp":
-            return Amount(zcdp.rho, zcdp.delta)
-        ways = sorted(self._ways(event, zcdp, used), key=lambda cost: cost.size)
-        if not ways:  # more than there is: from now on only rho counts
-            ways = [Amount(self.limit.size + 1, zcdp.delta, zcdp.rho)]
-        for cost in (*ways, *self._last_ways(event, zcdp, used)):
-            if self.follows(used, used + cost):
-                return cost
-        return ways[0]
+        return self.counting.cost(self, event, used, stated)
 
-    def _ways(self, event: Event, zcdp: ZcdpCost, used: Amount) -> Iterator[Amount]:
-        """The event at its own pure epsilon, and at one for a small part of what delta is left."""
-        with suppress(GuaranteeError):
-            pure = pure_cost(event)
-            yield Amount(pure.epsilon, max(pure.delta, zcdp.delta), zcdp.rho)
-        yield from _at(event, zcdp, self._convertible(used, zcdp.delta))
-
-    def _last_ways(self, event: Event, zcdp: ZcdpCost, used: Amount) -> Iterator[Amount]:
-        """For half of what delta is left, or all: whoever asks for what is left gets it."""
-        for split in self._open(used, zcdp.delta):
-            for way in split:
-                if way.size is not None and way.pool is not None:
-                    left = way.pool - used.delta - used.converted - zcdp.delta
-                    yield from _at(event, zcdp, left / 2)
-                    yield from _at(event, zcdp, left)
-
-    def _convertible(self, used: Amount, own: Fraction) -> Fraction:
-        """The delta at which the next rho is turned into an epsilon; 0: none is left for it.
-
-        A quarter of what is left of a quarter of delta, as a power of two so that sums stay short:
-        the epsilon grows by the root of a logarithm only, and there is always something left.
-        """
-        pools = [way.pool for way in self._split_of(used) if way.pool is not None]
-        whole = min(self._delta / 4, max(pools, default=ZERO))
-        left = min(whole, max(pools, default=ZERO) - used.delta - own) - used.converted
-        if left <= whole * _LEAST_CONVERTED:
-            return ZERO
-        quarter, power = left / 4, Fraction(1)
-        while power > quarter:
-            power /= 2
-        return power
-
-    def _split_of(self, used: Amount) -> Split:
-        """How delta is split, which the first charge decided; before it, the first choice."""
-        for split in self.splits:
-            if any(way.admits(used) for way in split):
-                return split
-        return self._composed_only(used.delta)
-
-    def _composed_only(self, own: Fraction) -> Split:
-        """All of delta for composition, but for what the first charge needs for itself.
-
-        Nothing with a delta of its own is charged afterwards, so that a later sum tells the split.
-        """
-        left = self._delta - own
-        if self.accountant != "combined" or left <= 0 or own > self.share * self._delta:
-            return ()
-        rho = _rho(exact("epsilon", self.guarantee.epsilon), left)
-        return (Limit(None, own, rho * self.share),)
-
-    def _open(self, used: Amount, own: Fraction = ZERO) -> tuple[Split, ...]:
+    def _open(self, used: Amount, after: Amount | None = None) -> tuple[Split, ...]:
         if used != Amount() and self.share == 1:
-            return (self._split_of(used),)
+            return self.counting.decided(self, used)
         # Before the first charge; and for a share, which only divides what the cap allows.
-        return (*self.splits, self._composed_only(max(own, used.delta)))
+        return self.counting.undecided(self, used if after is None else after)
 
     def follows(self, used: Amount, after: Amount) -> bool:
         """Whether the sum may grow from one amount to another."""
-        splits = self._open(used, after.delta)
-        return any(way.admits(after) for split in splits for way in split)
+        return any(way.admits(after) for split in self._open(used, after) for way in split)
 
-    def after(self, used: Amount, event: Event, cost: Amount) -> Amount:
+    def after(
+        self, used: Amount, event: Event, cost: Amount, stated: Guarantee | None = None
+    ) -> Amount:
         """What is used once the event is paid for, or a refusal that costs nothing."""
         total = used + cost
         if not self.follows(used, total):
-            raise BudgetExceeded(self._refusal(used, event, cost))
+            raise BudgetExceeded(self._refusal(used, event, cost, stated))
         return total
 
-    def fits(self, event: Event, used: Amount) -> bool:
+    def fits(self, event: Event, used: Amount, stated: Guarantee | None = None) -> bool:
         """Whether the event could be charged now."""
-        return self.follows(used, used + self.cost(event, used))
+        return self.follows(used, used + self.cost(event, used, stated))
 
     def spent(self, used: Amount) -> Amount:
         """What is used, in the unit shown: the smaller of the ways of counting."""
-        if self.accountant != "combined" or not used.rho:
-            return used
-        ways = [used.size]
-        for way in self._split_of(used):
-            if way.rho is not None and used.rho <= way.rho:
-                kept = min(zcdp_delta(way.rho / self.share, self.guarantee.epsilon), 0.999)
-                ways.append(Fraction(zcdp_epsilon(used.rho, kept)))
-        return Amount(min(*ways, self.limit.size), used.delta)
+        return self.counting.spent(self, used)
 
     def room(self, used: Amount) -> Amount:
         """What one more charge without a delta may cost, in the unit shown, and the delta left."""
-        sizes, deltas = [ZERO], [ZERO]
+        sizes, deltas = [Fraction(0)], [Fraction(0)]
         for split in self._open(used):
             for way in split:
-                if not way.admits(replace(used, size=ZERO, rho=ZERO, converted=ZERO)):
+                if not way.admits(Amount(delta=used.delta)):
                     continue
                 pool = way.delta if way.pool is None else way.pool - used.converted
                 deltas.append(min(way.delta, pool) - used.delta)
                 if way.size is not None:
                     sizes.append(way.size - used.size)
                 if way.rho is not None:
-                    sizes.append(_pure_epsilon(way.rho - used.rho))
+                    sizes.append(self.counting.pure_epsilon(way.rho - used.rho))
         return Amount(min(max(sizes), self.limit.size), max(deltas))
 
-    def _refusal(self, used: Amount, event: Event, cost: Amount) -> str:
+    def _refusal(self, used: Amount, event: Event, cost: Amount, stated: Guarantee | None) -> str:
         return refusal(
             event,
             asked=cost.size,
@@ -364,48 +236,9 @@ class Cap:
         )
 
 
-def _combined(epsilon: Fraction, delta: Fraction) -> tuple[Split, ...]:
-    """Ways to split delta: for events with one of their own and conversions, for composition.
-
-    The first is for any mixture, the second, sums of epsilon alone, for a first charge that needs
-    nearly all of delta itself; ``Cap._composed_only`` for one that takes nearly all of rho. So one
-    release that asks for the whole (epsilon, delta) of a cap always fits it.
-    """
-
-    half, quarter = delta / 2, delta / 4
-    pool = delta - quarter
-    composed = Limit(None, half, _rho(epsilon, quarter), pool)
-    alone = Limit(epsilon, delta, None, delta, unconverted_above=half)
-    return (Limit(epsilon, half, None, pool), composed), (alone,)
-
-
-@lru_cache(maxsize=256)
-def _rho(epsilon: Fraction, delta: Fraction) -> Fraction:
-    return exact("rho", zcdp_rho(epsilon, delta))
-
-
-def _at(event: Event, zcdp: ZcdpCost, delta: Fraction) -> Iterator[Amount]:
-    """The event at the epsilon that it has for a delta besides its own."""
-    epsilon = epsilon_at(event, delta) if delta > 0 else None
-    if epsilon is not None:
-        yield Amount(epsilon, zcdp.delta, zcdp.rho, delta)
-
-
 def _has_epsilon(event: Event) -> bool:
     try:
         pure_cost(event)
     except GuaranteeError:
         return False
     return True
-
-
-def _pure_epsilon(rho: Fraction) -> Fraction:
-    """About the largest epsilon that costs no more than rho; never above it."""
-    if rho <= 0:
-        return ZERO
-    # epsilon tanh(epsilon/2) is at least rho at 2 rho + 2, and at most rho at rho and below.
-    low, high = ZERO, Fraction(at_most(2 * rho + 2))
-    for _ in range(60):
-        middle = Fraction(at_most((low + high) / 2))
-        low, high = (middle, high) if randomized_response_rho(middle) <= rho else (low, middle)
-    return low

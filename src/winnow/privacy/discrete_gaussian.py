@@ -62,6 +62,7 @@ LOWERED = Fraction(1, 11)
 
 _SLACK = float(SLACK)
 _HALVINGS = 60
+_LARGEST = 2.0**60
 
 
 def continuous_ratio(squared_ratio: Fraction, least_variance: Fraction) -> Fraction:
@@ -89,18 +90,26 @@ def largest_squared_ratio(epsilon: Real, delta: Real, *, least_variance: Real) -
     by_rho = 2 * exact("rho", zcdp_rho(target, allowed))
     found = by_rho
     if least > LOWERED:
-        bound, share = at_most(allowed), 1 - LOWERED / least
-        low, high = 0.0, 2.0 * at_least(by_rho)
-        while normal_delta(Fraction(high), target) <= bound:
-            low, high = high, 2 * high
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            if normal_delta(Fraction(middle), target) <= bound:
-                low = middle
-            else:
-                high = middle
-        found = max(found, Fraction(low) * share)
+        share = 1 - LOWERED / least
+        found = max(found, Fraction(largest_distance(target, allowed)) * share)
     return stated_at_most(found)
+
+
+def largest_distance(epsilon: Fraction, delta: Fraction) -> float:
+    """The largest mu^2 for which two unit normals at distance mu are (epsilon, delta)-DP.
+
+    Rounded down.
+    """
+    bound, low, high = at_most(delta), 0.0, 4.0 * zcdp_rho(epsilon, delta) + math.ulp(0.0)
+    while high < _LARGEST and normal_delta(Fraction(high), epsilon) <= bound:
+        low, high = high, 2 * high
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if normal_delta(Fraction(middle), epsilon) <= bound:
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 def normal_delta(mu_squared: Fraction, epsilon: Fraction) -> float:

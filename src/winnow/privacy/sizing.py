@@ -51,10 +51,14 @@ def first_that_fits(
     first = found = plans(sizings[0])
     for sizing in sizings[1:]:
         assert budget is not None
-        if budget._fits(found.event):
+        if budget._fits(found.event, found.guarantee):
             return found
         found = plans(sizing)
-    return found if budget is None or found is first or budget._fits(found.event) else first
+    return (
+        found
+        if budget is None or found is first or budget._fits(found.event, found.guarantee)
+        else first
+    )
 
 
 def rounds_accountant(budget: Budget | None) -> str:

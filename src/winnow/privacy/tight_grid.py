@@ -140,6 +140,8 @@ def grid_for(event: Event, anchor: float, top: float, work: float) -> LossGrid:
 def _fitting(
     inventory: Counter[Single], anchor: float, top: float, deviation: float, work: float
 ) -> LossGrid | None:
+    if not math.isfinite(deviation) or max(inventory.values()) > work:
+        return None
     bottom = -8 * deviation
     unit = min(map(_size, inventory))
     # Ranges are rounded up to whole cells, so a range is made to have a whole number of them.

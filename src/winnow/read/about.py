@@ -10,6 +10,7 @@ from typing import Any
 from winnow.core.checks import count, public_rows
 from winnow.core.relation import Relation
 from winnow.core.schema import Schema
+from winnow.core.unit import at_most
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.read.crossing import SealedTable
@@ -36,6 +37,14 @@ class AboutTable:
         """Whether a release may know the number of rows, be it known to this plan or not."""
         one_each = self.relation.size_is_public and self.rows_per_person == 1
         return one_each or self.rows is not None
+
+    @property
+    def counted(self) -> str:
+        """What of each person is counted, in the words of a receipt; empty: all."""
+        if self.bound is not None:
+            return self.bound.counted
+        most = self.rows_per_person
+        return at_most("person", (most, "row")).counted if most > 1 else ""
 
     def check(self, other: AboutTable) -> None:
         """Refuse a table for which another plan was to be made."""

@@ -98,7 +98,8 @@ class SealedBaskets:
             if isinstance(self.labels, Sealed)
             else f"{len(self.labels)} public items"
         )
-        return f"<sealed baskets of {what}, unit: {self.unit.name}>"
+        unit = self.unit.name
+        return f"<sealed baskets of {what}, unit: {unit}, neighbours: {self.relation}>"
 
 
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".dat": " ", ".txt": " ", ".basket": ","}

@@ -22,6 +22,7 @@ from winnow.core.utility import Utility, declared
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded, instead, shown
 from winnow.read.groups import Groups, group_column, public_pairs
+from winnow.read.joins import check_people_of_join
 from winnow.read.kept import MOST_COLLECTED, KeptCounts
 from winnow.read.large_counts import PackedLabels
 from winnow.read.options import Reading, TextFormat, reading_of, text_format_of
@@ -88,7 +89,7 @@ class SealedCounts:
             if not isinstance(self.labels, Sealed)
             else ("items that are private too")
         )
-        return f"<sealed counts of {what}>"
+        return f"<sealed counts of {what}, neighbours: {self.relation}>"
 
 
 def public_list(items: Sequence[Any] | str | Path) -> tuple[list[Any], tuple[str, ...]]:
@@ -162,7 +163,8 @@ def counts(
 
     ``source`` is a CSV, TSV or Parquet file (a path, a pattern, or a list of them), a pandas,
     Polars or Arrow table, a Spark data frame, a DuckDB relation, or a pair (connection, table
-    or query) of a DuckDB or psycopg connection. ``item`` and ``person`` name columns. A person
+    or query) of a DuckDB or psycopg connection; or ``wn.Join`` of several of these, on the column
+    of the person. ``item`` and ``person`` name columns. A person
     counts at most once per item. Without ``person`` one row is the privacy unit (``unit="row"``
     says so too): the guarantee then speaks of one row, which is one person only where nobody has
     two.
@@ -214,6 +216,7 @@ def counts(
             "person of its own, with one item"
         )
     check_unit(unit, person)
+    check_people_of_join(source, person)
     groups = Groups.of(by)
     few = () if groups is None else ((groups.most, groups.by),)
     who = ROW if person is None else at_most(person, (max_items, item), *few)
@@ -227,7 +230,7 @@ def counts(
             public, listed = public_pairs(public, listed or (), groups, names)
     by_column = None if groups is None else groups.by
     used = [name for name in (item, person, by_column) if name is not None]
-    engine = engine_for(source, how.memory, used, text)
+    engine = engine_for(source, how.memory, used, text, joins=True)
     salt = salt_of_run(how.salt)
     key = os.urandom(16).hex() if salt is None else hashlib.blake2b(str(salt).encode()).hexdigest()
     query = CountQuery(item, person, max_items, key, listed, group=group)

@@ -126,7 +126,8 @@ class SealedTable(InNotebook):
         )
         return (
             f"<sealed table of {len(self.schema.columns)} columns, "
-            f"{cells_text(self.schema.cells)} cells, {unit}>"
+            f"{cells_text(self.schema.cells)} cells, {unit}, "
+            f"neighbours: {self.relation}>"
         )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from winnow.core.sealed import Sealed
+from winnow.core.unit import at_most
 from winnow.read.engine import refusing
 
 if TYPE_CHECKING:  # they need sqlglot
@@ -62,6 +63,11 @@ class PersonBound:
     def looked_at(self) -> int:
         """So many of each person are looked at."""
         return LOOKED_AT * self.most
+
+    @property
+    def counted(self) -> str:
+        """What of each person is counted, in the words of a receipt."""
+        return at_most(self.who, (self.most, self.what)).counted
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,8 @@ class ScoreSource:
         return self.utility.relation
 
     def __repr__(self) -> str:
-        return f"<sealed scores in the column {self.score!r} of a source>"
+        column, relation = repr(self.score), self.relation
+        return f"<sealed scores in the column {column} of a source, neighbours: {relation}>"
 
 
 @guarded

@@ -23,6 +23,7 @@ from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded, shown
 from winnow.read.counts import check_unit
 from winnow.read.crossing import SealedTable, check_dropping, group
+from winnow.read.joins import check_people_of_join, check_rows_of_join
 from winnow.read.kept import KeptRows, changed
 from winnow.read.options import Reading, TextFormat, reading_of, text_format_of
 from winnow.read.people import BoundedPeople
@@ -177,8 +178,8 @@ def read_table(
 
     ``source`` is a CSV, TSV or Parquet file (a path, a pattern, or a list of them), a pandas,
     Polars or Arrow table, a Spark data frame, a DuckDB relation, or a pair (connection, table
-    or query) of a DuckDB or psycopg connection. Rows are grouped and counted there; only the
-    distinct rows travel.
+    or query) of a DuckDB or psycopg connection; or ``wn.Join`` of several of these, on the column
+    of the person. Rows are grouped and counted there; only the distinct rows travel.
 
     ``schema`` declares the columns to read, and ``columns`` chooses some of them. Nothing is
     learned from the data: a value outside the schema is an error unless 'other' or 'clip' is
@@ -230,6 +231,8 @@ def read_table(
     who = ROW if person is None else at_most(person, (int(max_rows), "row"))
     who = replace(who, notes=declared.notes)
     related = Relation.parse(relation)
+    check_people_of_join(source, person)
+    check_rows_of_join(source, related, int(max_rows))
     salt = salt_of_run(how.salt)
     key = os.urandom(16).hex() if salt is None else hashlib.blake2b(str(salt).encode()).hexdigest()
     query = HistogramQuery(declared.columns, person, int(max_rows), key)
@@ -245,7 +248,7 @@ def read_table(
                 'declare "other" instead'
             )
         with refusing("the source cannot be read", memory=memory):
-            seen = engine_for(source, memory, used, text)
+            seen = engine_for(source, memory, used, text, joins=True)
             kept = _KeptTable(seen, query, memory)
             kept.tables([()])  # what cannot be read is refused before anything is charged
         people = _bounded(seen, person, int(max_rows))
@@ -253,7 +256,7 @@ def read_table(
             declared, Sealed(kept, "rows"), int(max_rows), related, who, drops, people
         ).stating(rows)
     with refusing("the source cannot be read", memory=memory):
-        seen = engine_for(source, memory, used, text)
+        seen = engine_for(source, memory, used, text, joins=True)
         (values, weights), as_text = seen.distinct(query)
         pairs = zip(declared.columns, values, strict=True)
         codes = tuple(encode(column, held, as_text=as_text) for column, held in pairs)

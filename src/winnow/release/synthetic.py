@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from winnow.core.checks import count
 from winnow.core.drawing import Plotted
 from winnow.core.frames import FRAMES, Columns, Framed, as_frame, labelled
-from winnow.core.notebook import Card, InNotebook, columns_card
+from winnow.core.notebook import Card, columns_card
 from winnow.core.saving import check_target, save_columns, write_json
 from winnow.core.schema import Schema, cells_text
 from winnow.core.tape import Randomness
@@ -69,7 +69,7 @@ class MeasuredQuery:
 
 
 @dataclass(frozen=True, eq=False)
-class SyntheticDistribution(Plotted, InNotebook, Framed):
+class SyntheticDistribution(Plotted, Framed):
     """Public weights over the cells of a schema, as a product of factors.
 
     It was fitted to released measurements only, so whatever is computed from it is free.

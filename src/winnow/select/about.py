@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from winnow.core.relation import Relation
+from winnow.core.unit import at_most
 from winnow.core.utility import Utility
 from winnow.errors import ParameterError, RelationMismatch
 from winnow.read.classes import SealedClasses
@@ -52,6 +53,14 @@ class AboutScores:
     def relation(self) -> Relation:
         """Which datasets are neighbours."""
         return self.utility.relation
+
+    @property
+    def counted(self) -> str:
+        """What of each person is counted, in the words of a receipt; empty: all."""
+        if self.bound is not None:
+            return self.bound.counted
+        most = self.max_items
+        return at_most("person", (most, "item")).counted if most is not None and most > 1 else ""
 
     def read(self, data: Any) -> Candidates:
         """The data, sealed: what is not sealed yet is taken for what this is about."""

@@ -11,13 +11,13 @@ import numpy as np
 
 from winnow.core.drawing import Plotted
 from winnow.core.frames import Columns, CountedItems, Framed, labelled, plain_column
-from winnow.core.notebook import Card, InNotebook, columns_card
+from winnow.core.notebook import Card, columns_card
 from winnow.core.saving import check_target, save_columns, write_json
 from winnow.errors import ParameterError
 
 
 @dataclass(frozen=True, eq=False)
-class ListsByGroup(InNotebook, Framed, Plotted, Mapping[Any, list[Any]]):
+class ListsByGroup(Plotted, Framed, Mapping[Any, list[Any]]):
     """Released lists, one for each group: ``lists["France"]`` is that of France."""
 
     by: str

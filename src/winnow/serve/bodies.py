@@ -10,6 +10,7 @@ from msgspec import Meta
 from winnow.describe.request import Describe
 from winnow.itemsets.request import Itemsets
 from winnow.numbers.histogram.request import PlannedHistogram
+from winnow.numbers.moments.request import PlannedMoments
 from winnow.numbers.request import PlannedQuantiles
 from winnow.select.request import FindLabels
 from winnow.serve.asked import ReleaseOf, SelectOf, TabulateOf, TopKOf
@@ -161,6 +162,21 @@ else:
 
 if TYPE_CHECKING:
 
+    class MomentsOrder(Order, kw_only=True, frozen=True):
+        """Counts, sums, means, variances and deviations of columns of numbers."""
+
+        values: list[str]
+        statistics: list[str]
+        by: list[str]
+        delta: float
+        level: float
+else:
+    _MOMENTS = {"values": Annotated[list[Name], Meta(min_length=1, max_length=20)]}
+    MomentsOrder = body("MomentsOrder", PlannedMoments, Order, "moments", _MOMENTS)
+
+
+if TYPE_CHECKING:
+
     class HistogramOrder(Order, kw_only=True, frozen=True):
         """Counts of the rows in the bins of a column of numbers."""
 
@@ -209,6 +225,7 @@ AnyOrder = (
     | TopKOrder
     | LabelsOrder
     | TabulateOrder
+    | MomentsOrder
     | QuantilesOrder
     | HistogramOrder
     | DescribeOrder

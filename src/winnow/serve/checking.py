@@ -189,7 +189,8 @@ def _planned(declared: Declaration, asked: Questions, table: SealedTable) -> Ask
     budget = Budget(declared.epsilon, declared.delta, declared.neighbours)
     plan = session_plan(table, asked, budget)
     cap = Cap.declare(declared.epsilon, declared.delta, declared.neighbours)
-    cap.after(Amount(), plan.event, cap.cost(plan.event, Amount()))
+    cost = cap.cost(plan.event, Amount(), plan.guarantee)
+    cap.after(Amount(), plan.event, cost, plan.guarantee)
     return plan
 
 

@@ -28,6 +28,7 @@ from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded
 from winnow.itemsets.request import Itemsets
 from winnow.numbers.histogram.request import PlannedHistogram
+from winnow.numbers.moments.request import PlannedMoments
 from winnow.numbers.request import PlannedQuantiles
 from winnow.select.request import FindLabels
 from winnow.serve.asked import ReleaseOf, SelectOf, TabulateOf, TopKOf
@@ -144,6 +145,11 @@ class Verbs(ABC, Generic[R]):
         """Tables of counts, sums and means; events are a table by themselves."""
         pieces = None if asked.by is None else pieces_of(asked.by)
         return self._order(dataset, "tabulate", **sent(asked, by=pieces))
+
+    @takes(PlannedMoments, of=object, hidden=OF_THE_SERVER)
+    def moments(self, dataset: str, asked: PlannedMoments) -> R:
+        """Counts, sums, means, variances and deviations of columns of numbers."""
+        return self._order(dataset, "moments", **sent(asked))
 
     @takes(PlannedQuantiles, of=object, hidden=OF_THE_SERVER)
     def quantiles(self, dataset: str, asked: PlannedQuantiles) -> R:

@@ -43,7 +43,16 @@ from winnow.serve.vault import Vault
 Data = SealedTable | SealedCounts | SealedBaskets
 
 RELEASES = {
-    "table": ("select", "top-k", "tabulate", "quantiles", "histogram", "describe", "release"),
+    "table": (
+        "select",
+        "top-k",
+        "tabulate",
+        "moments",
+        "quantiles",
+        "histogram",
+        "describe",
+        "release",
+    ),
     "events": ("select", "top-k", "labels", "tabulate"),
     "baskets": ("itemsets",),
 }

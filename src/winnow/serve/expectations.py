@@ -24,6 +24,7 @@ from winnow.serve.orders import (
     histogram_of,
     itemsets_of,
     labels_of,
+    moments_of,
     plan_of,
     quantiles_of,
     release_of,
@@ -66,6 +67,8 @@ def _of_kind(opened: OpenDataset, order: bodies.AnyOrder, budget: Budget) -> Exp
             return _labels(opened, order, budget)
         case bodies.TabulateOrder():
             return _tables(opened, order, budget)
+        case bodies.MomentsOrder():
+            return _moments(opened, order, budget)
         case bodies.QuantilesOrder():
             return _quantiles(opened, order, budget)
         case bodies.HistogramOrder():
@@ -137,6 +140,14 @@ def _tables(opened: OpenDataset, order: bodies.TabulateOrder, budget: Budget) ->
     if planned.error is None:
         says = "errors stand in the released table"
     seconds = SPARE * planned.seconds
+    return Expected(planned.epsilon, planned.error, says, seconds, planned.to_dict())
+
+
+def _moments(opened: OpenDataset, order: bodies.MomentsOrder, budget: Budget) -> Expected:
+    _, planned = moments_of(opened.stand_in, order, budget)
+    what = "mean" if "mean" in planned.asked.statistics else "number"
+    says = f"the largest standard error of a {what}, in the unit of its column"
+    seconds = FLOOR + SPARE * planned.seconds
     return Expected(planned.epsilon, planned.error, says, seconds, planned.to_dict())
 
 

@@ -164,6 +164,10 @@ def plan_body(kind: str, schema: replies.SchemaAnswer, form: Form) -> bodies.Pla
     if kind == "tabulate":
         order["by"] = _pieces(schema, form) if schema.columns else None
         order["values"] = form.all("values")
+    if kind == "moments":
+        order["values"] = [name for name in form.all("values") if name in schema.columns]
+        order["statistics"] = form.all("statistics")
+        order["by"] = [name for name in form.all("groups") if name in schema.columns]
     if kind == "quantiles":
         order["quantiles"] = form.numbers("quantiles", "the quantiles")
         order["by"] = [name for name in form.all("groups") if name in schema.columns]

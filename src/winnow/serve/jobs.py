@@ -29,7 +29,6 @@ from winnow.core.tape import WrittenKey
 from winnow.core.unit import Unit
 from winnow.errors import BudgetExceeded, DataError, LedgerError, ParameterError, WinnowError
 from winnow.foreign import instead
-from winnow.privacy import Event
 from winnow.privacy.ledger import RecordedBudget
 from winnow.serve import bodies, orders, replies
 from winnow.serve.claims import other_body
@@ -90,7 +89,7 @@ class Jobs:
         orders.epsilon_of(order)
         accountant = self._catalogue.budget(opened.name, who).accountant
         planned = self._plans.plan(opened, order, accountant, who, wait or Wait())
-        priced = orders.price(self._catalogue, opened, planned.event, who)
+        priced = orders.price(self._catalogue, opened, planned.event, planned.asked, who)
         if priced.refused:
             raise Refusal("budget", priced.refused)
         identity = secrets.token_hex(16)
@@ -108,19 +107,19 @@ class Jobs:
             if accepted.id != identity:  # the same key came at the same moment
                 self._give_back(who, identity)
                 return same_request(accepted, digest)
-            self._charge(accepted, written, priced.event, opened.protected)
+            self._charge(accepted, written, priced, opened.protected)
         except BaseException:
             self._give_back(who, identity)
             raise
         self._turns.put(who, accepted)
         return accepted
 
-    def _charge(self, request: Request, key: WrittenKey, event: Event, unit: Unit) -> None:
+    def _charge(self, request: Request, key: WrittenKey, priced: orders.Price, unit: Unit) -> None:
         """Charge now: when a release is begun, which depends on others, shows in no account."""
         self._step("before the charge")
         budget = self._budget(request, key)
         try:
-            charge(event, budget, unit, at_once=True)
+            charge(priced.event, budget, unit, stated=priced.asked, at_once=True)
         except BudgetExceeded:  # somebody else was faster
             self._requests.forget(request.id)
             raise

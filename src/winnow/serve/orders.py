@@ -27,8 +27,9 @@ from winnow.describe.request import Describe
 from winnow.errors import BudgetExceeded, GrantError, ParameterError
 from winnow.itemsets.request import Itemsets
 from winnow.numbers.histogram.plan import HistogramPlan
+from winnow.numbers.moments.plan import MomentsPlan
 from winnow.numbers.plan import QuantilesPlan
-from winnow.privacy import Event, Grant
+from winnow.privacy import Event, Grant, Guarantee
 from winnow.privacy.budget import Budget
 from winnow.privacy.rounding import stated_at_least
 from winnow.read.baskets import SealedBaskets
@@ -63,11 +64,13 @@ class Pricing(Budget):
         """How the charges of the dataset are added up."""
         return self._accountant
 
-    def _fits(self, event: Event) -> bool:
+    def _fits(self, event: Event, stated: Guarantee | None = None) -> bool:
         """A plan is made whatever is left: its price says whether it fits."""
         return True
 
-    def charge(self, event: Event, *, unit: Unit = PERSON) -> Grant:
+    def charge(
+        self, event: Event, *, unit: Unit = PERSON, stated: Guarantee | None = None
+    ) -> Grant:
         """Nothing is charged for a plan."""
         raise GrantError("a price is the event of a plan; nothing is charged for it")
 
@@ -77,6 +80,8 @@ class Price:
     """What an order would be charged, and whether that fits."""
 
     event: Event
+    asked: Guarantee
+    """What was asked for."""
     cost: float
     refused: str
     """Why it does not fit, and what would; empty: it does."""
@@ -121,18 +126,20 @@ def run(
     )
 
 
-def price(catalogue: Catalogue, opened: OpenDataset, event: Event, who: str) -> Price:
+def price(
+    catalogue: Catalogue, opened: OpenDataset, event: Event, asked: Guarantee, who: str
+) -> Price:
     """What an event would cost an analyst now; nothing is charged."""
     account = catalogue.ledger.dataset(opened.name)
-    cost = account.cap.cost(event, account.used)
+    cost = account.cap.cost(event, account.used, asked)
     refused = ""
     try:
-        account.cap.after(account.used, event, cost)
+        account.cap.after(account.used, event, cost, asked)
         if who:
             catalogue.ledger.share(opened.name, who).charged(event, cost)
     except BudgetExceeded as error:
         refused = str(error)
-    return Price(event, stated_at_least(cost.size or cost.rho), refused)
+    return Price(event, asked, stated_at_least(cost.size or cost.rho), refused)
 
 
 def event_of(opened: OpenDataset, order: bodies.AnyOrder, budget: Pricing) -> Event:
@@ -160,6 +167,8 @@ def planned(data: Data, order: bodies.AnyOrder, budget: Budget) -> tuple[Any, Pl
             return counted, labels_of(order, budget).plan(counted)
         case bodies.TabulateOrder():
             return tables_of(data, order, budget)
+        case bodies.MomentsOrder():
+            return moments_of(data, order, budget)
         case bodies.QuantilesOrder():
             return quantiles_of(data, order, budget)
         case bodies.HistogramOrder():
@@ -196,6 +205,14 @@ def tables_of(
         return data, asked.plan(data)
     table = table_of(data).stating(order.rows)
     return table, asked.plan(table)
+
+
+def moments_of(
+    data: Data, order: bodies.MomentsOrder, budget: Budget
+) -> tuple[SealedTable, MomentsPlan]:
+    """The table, and the plan of an order for it."""
+    table = table_of(data)
+    return table, asked_of(order, {}, budget=budget).plan(table)
 
 
 def quantiles_of(

@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 
 from winnow.errors import ForeignError, ParameterError
-from winnow.privacy import Event, describe
+from winnow.privacy import Event, Guarantee, describe
 from winnow.serve import bodies, replies
 from winnow.serve.datasets import OpenDataset, fitting
 from winnow.serve.expectations import Expected
@@ -73,6 +73,7 @@ class PlannedOrder:
 
     expected: Expected
     event: Event
+    asked: Guarantee
     curve: list[Expected]
     """What to expect at further epsilons."""
 
@@ -303,7 +304,9 @@ class OrderPlans:
             same = msgspec.structs.replace(order, epsilon=main.expected.epsilon, error=None)
             opened.plans.put(_key(same, accountant), main)
         points = [found[_key(each, accountant)].expected for each in further]
-        return PlannedOrder(main.expected, main.event, points)
+        delta = delta_of(order)
+        stated = Guarantee(main.expected.epsilon, delta, main.event.relation)
+        return PlannedOrder(main.expected, main.event, stated, points)
 
 
 def _enough(known: Made | None, step: Step) -> bool:

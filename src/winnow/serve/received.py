@@ -20,6 +20,7 @@ from winnow.describe.result import Description
 from winnow.errors import ParameterError
 from winnow.itemsets.rules import ItemsetSupports
 from winnow.numbers.histogram.result import ReleasedHistogram
+from winnow.numbers.moments.result import ReleasedMoments
 from winnow.numbers.result import ReleasedQuantiles
 from winnow.privacy import Guarantee
 from winnow.privacy.refusals import COMPOSING
@@ -45,6 +46,8 @@ def _value(document: Mapping[str, Any], fetch: Fetch, labels: Mapping[str, Any])
     value, kind = document["value"], document["kind"]
     if kind == "tabulate":
         return RemoteTables.parse(value)
+    if kind == "moments":
+        return ReleasedMoments.from_dict(value)
     if kind == "top-k" and isinstance(value, dict):
         return ListsByGroup.from_dict(value)
     if kind == "quantiles":

@@ -58,6 +58,8 @@ def shown(
         return _lists(value)
     if isinstance(value, dict) and "bins" in value:
         return _histogram(value)
+    if isinstance(value, dict) and "moments" in value:
+        return _moments(value)
     if isinstance(value, dict) and "quantiles" in value:
         return _quantiles(value)
     if isinstance(value, dict) and "itemsets" in value:
@@ -134,6 +136,29 @@ def _itemsets(value: dict[str, Any]) -> ResultView:
     heads = ["itemset", "support", "standard error"]
     picture = charts.bars(drawn, "Noisy supports")
     return ResultView(grids=[_grid("Itemsets with their noisy supports", heads, rows, picture)])
+
+
+def _moments(value: dict[str, Any]) -> ResultView:
+    """A grid for each column and statistic; one of the whole table for all of them."""
+    kinds = [(column, name) for column in value["columns"] for name in value["statistics"]]
+    heads = [name for name in value["moments"][0] if name not in ("column", "statistic")]
+    grids = []
+    if not value["by"]:
+        every = ["column", "statistic", *heads]
+        rows = [[row[name] for name in every] for row in value["moments"]]
+        grids.append(_grid(f"Moments of {', '.join(value['columns'])}", every, rows, None))
+    for place, (column, name) in enumerate(kinds if value["by"] else []):
+        own = value["moments"][place :: len(kinds)]
+        rows = [[row[head] for head in heads] for row in own]
+        labels = [", ".join(str(row[head]) for head in value["by"]) for row in own]
+        drawn = [
+            charts.Bar(label, row[-4], row[-2], row[-1])
+            for label, row in zip(labels, rows, strict=True)
+        ]
+        title = f"{name.capitalize()} of {column}"
+        grids.append(_grid(title, heads, rows, charts.bars(drawn, title)))
+    note = f"Each interval holds with probability {value['level']:g}."
+    return ResultView(grids=grids, note=" ".join([note, *value.get("notes", [])]))
 
 
 def _quantiles(value: dict[str, Any]) -> ResultView:

@@ -23,6 +23,7 @@ KINDS = {
     "top-k": ("Top k", "the most common values, in order, with noisy counts if you like"),
     "labels": ("Labels", "the items that there are, where nobody listed them"),
     "tabulate": ("Tables", "counts by one or more columns, with an error for every cell"),
+    "moments": ("Means", "counts, sums, means and deviations of columns of numbers"),
     "quantiles": ("Quantiles", "the median, quartiles or other quantiles of a column of numbers"),
     "histogram": ("Histogram", "how many rows lie in each bin of a column of numbers"),
     "describe": ("Description", "every column at once: missing, means, quantiles, common values"),

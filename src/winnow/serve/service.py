@@ -225,7 +225,7 @@ class Service:
         analyst = who.name if who.role == "analyst" else ""
         accountant = self.catalogue.budget(name, analyst).accountant
         planned = self.plans.plan(opened, body.order, accountant, who.name, wait, body.curve)
-        priced = orders.price(self.catalogue, opened, planned.event, analyst)
+        priced = orders.price(self.catalogue, opened, planned.event, planned.asked, analyst)
         used = self.catalogue.used(name, analyst)
         return plan_answer(body, planned, priced, used)
 

@@ -64,8 +64,11 @@ def size_of(opened: OpenDataset, order: bodies.AnyOrder) -> ResultSize:
                 return _item_table(opened)
             numbers = _FIELDS * (1 + 2 * len(order.values))
             return _answers(opened, order.by or (), numbers)
+        case bodies.MomentsOrder():
+            number = len(order.values) * len(order.statistics or (0,) * 3)
+            return _of_groups(opened, order.by, number)
         case bodies.QuantilesOrder():
-            return _quantiles(opened, order)
+            return _of_groups(opened, order.by, len(order.quantiles))
         case bodies.HistogramOrder():
             number = 2 + (order.bins if isinstance(order.bins, int) else len(order.bins) + 1)
             return ResultSize(number, number * (3 + _FIELDS) * _NUMBER)
@@ -80,13 +83,13 @@ def size_of(opened: OpenDataset, order: bodies.AnyOrder) -> ResultSize:
             assert_never(never)
 
 
-def _quantiles(opened: OpenDataset, order: bodies.QuantilesOrder) -> ResultSize:
-    """A row for each quantile of each group: labels, and up to four numbers."""
+def _of_groups(opened: OpenDataset, by: Sequence[str], each: int) -> ResultSize:
+    """So many rows for each group: labels, and up to four numbers."""
     assert isinstance(opened.stand_in, SealedTable)
     schema, widths = opened.stand_in.schema, _widths(opened)
-    groups = math.prod(schema.column(name).cardinality for name in order.by)
-    row = sum(widths[name] + len(name) + 8 for name in order.by) + _FIELDS * _NUMBER
-    number = groups * len(order.quantiles)
+    groups = math.prod(schema.column(name).cardinality for name in by)
+    row = sum(widths[name] + len(name) + 8 for name in by) + _FIELDS * _NUMBER
+    number = groups * each
     return ResultSize(number, number * row)
 
 

@@ -164,6 +164,7 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     "histogram": _released("the noisy counts", "result.value.estimate*")
     + _released("the edges, where they are private", "result.value.starts*", "result.value.ends*")
     + _SHOWN,
+    "bounds": _released("the bounds", "result.value.low", "result.value.high") + _SHOWN,
     "moments": _released("the moments", "result.value.held*", "result.value.notes*") + _SHOWN,
     "ask": _ANSWERS,
     "resume": _ANSWERS + _JOURNAL,
@@ -255,6 +256,7 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     "winnow histogram": _released("the noisy counts and their edges", "*.json.bins*")
     + _DOCUMENT
     + _TEXT,
+    "winnow bounds": _released("the bounds", "*.json.low", "*.json.high") + _DOCUMENT + _TEXT,
     "winnow moments": _released("the moments", "*.json.moments*", "*.json.notes*")
     + _DOCUMENT
     + _TEXT,

@@ -35,6 +35,7 @@ WITHOUT_PRIVATE_DATA = {
     "plan describe": "takes a public schema",
     "plan histogram": "takes a public schema",
     "plan moments": "takes a public schema",
+    "plan bounds": "takes a public schema",
     "plan learn": "takes public numbers",
     "plan tabulate": "takes a public schema",
     "plan release": "takes a public schema",
@@ -102,6 +103,7 @@ def command_replays() -> Iterator[Replay]:
     yield _entry("tabulate", _PEOPLE, _tabulate, groups=(1, 2))
     yield _entry("quantiles", _PEOPLE, _quantiles, groups=(1, 2))
     yield _entry("histogram", _PEOPLE, _histogram, groups=(1, 2))
+    yield _entry("bounds", _PEOPLE, _bounds, groups=(1, 2))
     yield _entry("moments", _PEOPLE, _moments, groups=(1, 2))
     yield _entry("describe", _PEOPLE, _describe, groups=(1, 2))
     yield _entry("schema draft", _PEOPLE, _draft, groups=(1, 2))
@@ -265,6 +267,10 @@ def _describe(people: People, place: ReplayPlace) -> Any:
 def _histogram(people: People, place: ReplayPlace) -> Any:
     words = _of_ages("histogram", people, place)
     return _both(place, *words, "--bins", 3, "--split", "quantiles")
+
+
+def _bounds(people: People, place: ReplayPlace) -> Any:
+    return _both(place, *_of_ages("bounds", people, place))
 
 
 def _moments(people: People, place: ReplayPlace) -> Any:

@@ -13,6 +13,7 @@ from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
 from winnow.describe.verb import describe
+from winnow.numbers.bounds.verb import bounds
 from winnow.numbers.histogram.verb import histogram
 from winnow.numbers.moments.verb import moments
 from winnow.numbers.verb import quantiles
@@ -57,10 +58,12 @@ def number_replays() -> Iterator[Replay]:
             ("means", {}),
             ("variances", {"statistics": ["variance", "deviation"], "delta": 0.01}),
             ("of groups", {"by": ["sex"], "statistics": ["count", "deviation"]}),
+            ("within private bounds", {"bounds": "auto"}),
         )
         for of, wanted in asked:
             call = _moments(relation, wanted)
             yield Replay("moments", of, call, PAID, relation, groups=(1, 3))
+        yield Replay("bounds", "", _bounding(relation), PAID, relation, groups=(1, 3))
 
     def in_session(people: People, place: ReplayPlace) -> Any:
         table = _paid(people, Relation.ADD_REMOVE)
@@ -69,11 +72,12 @@ def number_replays() -> Iterator[Replay]:
                 "quantiles": session.quantiles("pay", epsilon=0.4),
                 "histogram": session.histogram("pay", bins=2, epsilon=0.4),
                 "moments": session.moments("pay", epsilon=0.1),
-                "describe": session.describe(epsilon=0.1, bins=2),
+                "describe": session.describe(epsilon=0.05, bins=2),
+                "bounds": session.bounds("pay", epsilon=0.05),
             }
             return found | {"left": repr(session)}
 
-    said = ("quantiles", "histogram", "moments", "describe")
+    said = ("quantiles", "histogram", "moments", "describe", "bounds")
     yield Replay("Session", "numbers", in_session, PAID, words={"method": said})
 
 
@@ -88,6 +92,13 @@ def _counting(relation: Relation, split: Literal["equal", "quantiles"]) -> Any:
     def call(people: People, place: ReplayPlace) -> Any:
         table = _paid(people, relation)
         return histogram(table, "pay", bins=3, split=split, epsilon=1.0, seed=place.seed)
+
+    return call
+
+
+def _bounding(relation: Relation) -> Any:
+    def call(people: People, place: ReplayPlace) -> Any:
+        return bounds(_paid(people, relation), "pay", epsilon=9.0, seed=place.seed)
 
     return call
 

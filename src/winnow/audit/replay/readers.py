@@ -23,6 +23,7 @@ from winnow.lp.sealing import lp_problem
 from winnow.read.baskets import read_baskets
 from winnow.read.counts import counts, seal_counts
 from winnow.read.groups import Groups
+from winnow.read.joins import Join
 from winnow.read.options import Pairs, Reading
 from winnow.read.scores import seal_scores
 from winnow.read.table import read_table
@@ -79,6 +80,7 @@ def reader_replays() -> Iterator[Replay]:
     """One entry for each reader and kind of source."""
     yield from _logs()
     yield from _logs_of_groups()
+    yield _joined_logs()
     yield from _tables()
     yield from _transactions()
     yield from _in_memory()
@@ -179,6 +181,25 @@ def _logs_of_groups() -> Iterator[Replay]:
 
         groups = (int(place == 1), 2)
         yield Replay("counts", f"csv, {variant}", call, IN_GROUPS, groups=groups)
+
+
+def _joined_logs() -> Replay:
+    """Two files of the same people, and a public one of items that stands there twice."""
+
+    def call(people: People, place: ReplayPlace) -> Any:
+        profiles = ((str(number), held[0]) for number, held in enumerate(people) if held)
+        events = place.write("events.csv", text_of(("user", "item"), events_of(people)))
+        about = place.write("people.csv", text_of(("user", "first"), profiles))
+        topics = place.write("topics.csv", text_of(("item", "topic"), [("a", "t"), ("a", "s")]))
+        found = counts(
+            Join(events, about, on="user", public={"item": topics}, how="left"),
+            item="topic", person="user", by="first", max_items=2,
+            reading=Reading(salt=f"{place.seed}"),
+        )  # fmt: skip
+        top = top_k(found, k=1, epsilon=2.0, delta=0.2, seed=place.seed)
+        return {"sealed": found, "shown": repr(found), "top": top}
+
+    return Replay("counts", "csv, joined", call, EVENTS, groups=(0, 2))
 
 
 def _tables() -> Iterator[Replay]:

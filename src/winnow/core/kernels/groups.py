@@ -43,7 +43,7 @@ WIDE = BucketLayout(8, 96, 224)
 """Constants of the kernels that use them; groups keep to the layout they were made with."""
 
 
-class Groups(NamedTuple):
+class KeyGroups(NamedTuple):
     """All candidates, private because of their keys."""
 
     keys: NDArray[np.float64]
@@ -66,11 +66,11 @@ class Groups(NamedTuple):
         return "<groups of candidates>"
 
 
-def new_groups(size: int, key: float, slots: int, layout: BucketLayout) -> Groups:
+def new_groups(size: int, key: float, slots: int, layout: BucketLayout) -> KeyGroups:
     """Room for so many candidates, all with one key; ``arrange`` puts them in groups."""
     groups, chunks = slots << layout.bucket_bits, -(-size // CHUNK)
     lists = chunks + min(groups, size)
-    return Groups(
+    return KeyGroups(
         np.full(size, key),
         np.zeros(size, np.int32),
         np.zeros(size, np.int32),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from winnow.core.drawing import Plotted
 from winnow.core.frames import Columns, Framed
-from winnow.core.notebook import Card, InNotebook, columns_card, number_text
+from winnow.core.notebook import Card, columns_card, number_text
 from winnow.core.saving import check_target, save_columns, with_counted, write_json
 from winnow.numbers.histogram.bins import Bins
 from winnow.release.tables.intervals import Estimates
@@ -20,7 +20,7 @@ from winnow.release.tables.result import ReleasedTable
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ReleasedHistogram(Plotted, InNotebook, Framed, Estimates):
+class ReleasedHistogram(Plotted, Framed, Estimates):
     """Counts of the rows in bins of a column of numbers, and of those without a number."""
 
     column: str

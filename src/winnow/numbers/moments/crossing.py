@@ -100,12 +100,15 @@ class _Powers:
         if each.column is None:
             return self._counted(number, weights)
         own: Codes = codes[each.column.place]
-        kept = own <= each.column.top  # no missing values, and nothing beyond the grid
-        k, number, weights = own[kept].astype(np.int64), number[kept], weights[kept]
+        of = each.column
+        declared = of.top if of.declared is None else of.declared
+        kept = own <= declared  # no missing values, and nothing beyond the grid
+        k = np.clip(own[kept].astype(np.int64) - of.start, 0, of.top)
+        number, weights = number[kept], weights[kept]
         if power == 0:
             return self._counted(number, weights)
         low = k & ((1 << _HALF) - 1)
-        wide = each.column.top >> _HALF > 0
+        wide = of.top >> _HALF > 0
         if power == 1:
             found = self._counted(number, weights * low)
             if wide:

@@ -6,8 +6,8 @@ z = (2k - K)/K, which lies between -1 and 1. What is measured are sums of whole 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import gcd
 from typing import Literal
@@ -36,11 +36,22 @@ class ValuedColumn:
     optional: bool
     """Whether a row may have no value in it: one that is missing, or another."""
     clip: bool = False
+    start: int = 0
+    """The declared code of the first number, where its grid is a part of the declared one."""
+    declared: int | None = None
+    """The largest declared code, then; values beyond the part count as its ends."""
 
     @property
     def top(self) -> int:
         """K, the largest code."""
         return self.grid.size - 1
+
+    def within(self, first: int, last: int) -> ValuedColumn:
+        """The column within private bounds, given by its codes."""
+        grid = self.grid
+        low, high = (grid.low + grid.step * code for code in (first, last))
+        part = NumberGrid(low, high, grid.step)
+        return replace(self, grid=part, start=first, declared=self.top)
 
     @property
     def middle(self) -> Fraction:
@@ -99,6 +110,11 @@ def second(column: ValuedColumn) -> MeasuredSum:
     return MeasuredSum("second", column, (top * top, -8 * top, 8), -top * top, top * top)
 
 
+OF_KIND: Mapping[str, Callable[[ValuedColumn], MeasuredSum]] = {
+    "present": rows_with, "first": first, "second": second,
+}  # fmt: skip
+
+
 def total(column: ValuedColumn) -> MeasuredSum:
     """The value itself, in whole parts of low and step: for a sum that nothing is divided by."""
     grid = column.grid
@@ -114,16 +130,20 @@ def unit_of(grid: NumberGrid) -> Fraction:
 
 
 def measured_for(
-    columns: Sequence[ValuedColumn], statistics: Sequence[str], *, rows_are_public: bool
+    columns: Sequence[ValuedColumn],
+    statistics: Sequence[str],
+    *,
+    rows_are_public: bool,
+    bounded: bool = False,
 ) -> tuple[MeasuredSum, ...]:
     """The fewest sums from which all statistics follow.
 
     The number of rows is measured once for all columns that have a value in every row, and not at
     all where it is public. Sums alone need no number of rows: their values are measured as they
-    are.
+    are, but for those within private bounds, which might lie far from zero.
     """
     asked, found = set(statistics), []
-    alone = asked == {"sum"}
+    alone = asked == {"sum"} and not bounded
     if not alone and not rows_are_public and any(not each.optional for each in columns):
         found.append(all_rows())
     for column in columns:

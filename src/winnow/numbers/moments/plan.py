@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from winnow.core.checks import exact
 from winnow.core.key import Key
 from winnow.core.notebook import Card, InNotebook, lines_card, ruled
 from winnow.core.options import takes
@@ -20,6 +21,9 @@ from winnow.core.released import Released
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.numbers.about import asked_column
+from winnow.numbers.bounds.edges import sides_of
+from winnow.numbers.bounds.mechanism import TailEdges
+from winnow.numbers.moments.bounded import SHARE, BoundedSums
 from winnow.numbers.moments.estimates import ColumnEstimates, MomentNumbers
 from winnow.numbers.moments.measured import PARTS, ValuedColumn, measured_for
 from winnow.numbers.moments.mechanism import NoisySums
@@ -56,12 +60,17 @@ class MomentRow:
 class MomentsPlan(Plan[SealedTable, ReleasedMoments], InNotebook):
     """What ``winnow.moments`` charges, draws and promises, before rows are looked at."""
 
-    mechanism: NoisySums
+    mechanism: NoisySums | BoundedSums
     asked: Moments = field(repr=False)
     about: AboutTable = field(repr=False)
     """What is public of the table."""
     columns: tuple[ValuedColumn, ...] = field(repr=False)
     groups: int = 1
+
+    @property
+    def sums(self) -> NoisySums:
+        """The sums alone, where bounds are charged with them."""
+        return self.mechanism.sums if isinstance(self.mechanism, BoundedSums) else self.mechanism
 
     @property
     def epsilon(self) -> float:
@@ -72,7 +81,7 @@ class MomentsPlan(Plan[SealedTable, ReleasedMoments], InNotebook):
     def expected(self) -> tuple[MomentRow, ...]:
         """What to expect of each statistic of each column."""
         rows = None if self.about.rows is None else max(1.0, self.about.rows / self.groups)
-        noise = SumNoise.of(self.mechanism)
+        noise = SumNoise.of(self.sums)
         return tuple(
             _expected(noise, column, statistic, rows)
             for column in self.columns
@@ -128,6 +137,7 @@ class MomentsPlan(Plan[SealedTable, ReleasedMoments], InNotebook):
             "reason": self.reason,
             "error": self.error,
             "moments": [asdict(row) for row in self.expected],
+            **({"bounds": self.about_bounds} if self.about_bounds else {}),
         }
 
     def table(self) -> list[list[str]]:
@@ -141,11 +151,24 @@ class MomentsPlan(Plan[SealedTable, ReleasedMoments], InNotebook):
             lines.append([row.column, row.statistic, error])
         return lines
 
+    @property
+    def about_bounds(self) -> str:
+        """What private bounds do to these errors; empty: the declared range is taken."""
+        if not isinstance(self.mechanism, BoundedSums):
+            return ""
+        ends = self.mechanism.ends
+        return (
+            f"These errors are those of the declared range: within private bounds they are smaller "
+            f"in proportion. With fewer than {ends.least_rows:,} rows the bounds may be the "
+            "declared range, or cut away much; intervals are about the clipped values."
+        )
+
     def _card(self) -> Card:
-        return lines_card(str(self).split("\n", 1)[0], self.table())
+        return lines_card(str(self).split("\n", 1)[0], self.table(), self.about_bounds)
 
     def __str__(self) -> str:
-        return "\n".join([super().__str__(), "", *ruled(self.table(), texts=(0, 1))])
+        lines = [super().__str__(), "", *ruled(self.table(), texts=(0, 1))]
+        return "\n".join(lines + ["", self.about_bounds] * bool(self.about_bounds))
 
 
 @takes(PlannedMoments)
@@ -167,6 +190,10 @@ def planned_for(asked: PlannedMoments, about: Any) -> MomentsPlan:
     if asked.epsilon is not None:
         return planned(asked.at(asked.epsilon), about)
     assert asked.error is not None
+    if asked.bounds == "auto":
+        raise ParameterError(
+            "the error within private bounds is not known beforehand; give epsilon="
+        )
     wanted = float(asked.error)
 
     def reached(epsilon: float) -> bool:
@@ -206,7 +233,8 @@ def planned(asked: Moments, about: Any) -> MomentsPlan:
         by = found.by
     groups = math.prod(public.schema.shape[place] for place in by)
     known = public.rows_are_public and not by
-    measured = measured_for(columns, asked.statistics, rows_are_public=known)
+    bounded = asked.bounds == "auto"
+    measured = measured_for(columns, asked.statistics, rows_are_public=known, bounded=bounded)
     if not measured:
         raise ParameterError(
             "the number of rows is public, so there is nothing to count; ask for sums or means"
@@ -216,15 +244,21 @@ def planned(asked: Moments, about: Any) -> MomentsPlan:
             f"{groups:,} groups of {len(measured)} sums are more than {MOST_SUMS:,} numbers; name "
             "fewer groups or columns"
         )
+    epsilon = exact("epsilon", asked.epsilon)
     terms = MomentsTerms(
-        asked.epsilon,
+        epsilon * (1 - SHARE) if bounded else asked.epsilon,
         asked.delta,
         tuple(columns),
         tuple(asked.statistics),
         Exchanged(public.relation, groups if by else 1, public.rows_per_person),
         "best" if asked.budget is None else sizing_accountant(asked.budget, asked.delta),
     )
-    mechanism = chosen(terms, measured)
+    sums = chosen(terms, measured)
+    mechanism: NoisySums | BoundedSums = sums
+    if bounded:
+        sides = tuple(s for each in columns for s in sides_of(each.name, each.place, each.grid))
+        ends = TailEdges(epsilon * SHARE, sides, public.rows_per_person)
+        mechanism = BoundedSums(asked.epsilon, ends, sums)
     return MomentsPlan(
         mechanism=mechanism,
         relation=public.relation,
@@ -263,26 +297,32 @@ def _expected(
 def _draw(
     asked: Moments,
     public: AboutTable,
-    mechanism: NoisySums,
+    mechanism: NoisySums | BoundedSums,
     columns: tuple[ValuedColumn, ...],
     by: tuple[int, ...],
 ) -> Callable[[SealedTable, Key], ReleasedMoments]:
     """The draw, and all that follows from its noisy sums."""
     assert public.schema is not None
     labels = [public.schema.columns[place].labels for place in by]
-    noise, level = SumNoise.of(mechanism), float(asked.level)
+    level = float(asked.level)
 
     def draw(table: SealedTable, key: Key) -> ReleasedMoments:
-        parts = mechanism.drawn(table, by, key)
+        used = columns
+        if isinstance(mechanism, BoundedSums):
+            within, drawn, parts = mechanism.drawn_within(table, by, key)
+            used = tuple(within[column.name] for column in columns)
+        else:
+            drawn, parts = mechanism, mechanism.drawn(table, by, key)
+        noise = SumNoise.of(drawn)
         sums: dict[tuple[str, str | None], Any] = {}
-        for each, held in zip(mechanism.measured, parts.T, strict=True):
+        for each, held in zip(drawn.measured, parts.T, strict=True):
             name = None if each.column is None else each.column.name
             sums[each.kind, name] = held.astype(np.float64) / PARTS / each.times
         rows = None
         if public.rows_are_public and not by:
             rows = table.n if public.rows is None else public.rows
         held, notes = {}, []
-        for column in columns:
+        for column in used:
             found = ColumnEstimates(column, sums, noise, 1 - level, rows)
             for statistic in asked.statistics:
                 numbers = found.of(statistic)
@@ -311,8 +351,13 @@ def _notes(
 ) -> list[str]:
     """What a reader has to know of one column's numbers."""
     found = []
-    if column.clip:
-        low, high = column.grid.value(0), column.grid.value(column.top)
+    low, high = column.grid.value(0), column.grid.value(column.top)
+    if column.declared is not None:
+        found.append(
+            f"{column.name} was bounded privately to {low:,} .. {high:,}: values beyond count as "
+            "these ends, and intervals are about the values that were counted."
+        )
+    elif column.clip:
         found.append(
             f"Values of {column.name} below {low:,} or above {high:,} count as these; intervals "
             "are about the values that were counted."
@@ -323,7 +368,7 @@ def _notes(
         if wide.any():
             found.append(
                 f"{int(wide.sum()):,} of {wide.size:,} means of {column.name} have the whole "
-                "declared range as their interval: too few rows for the noise. They stand for "
+                "range as their interval: too few rows for the noise. They stand for "
                 "nothing; larger groups or a larger epsilon help."
             )
     return found

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from winnow.core.checks import Real, probability
+from winnow.core.checks import Real, exact, probability
 from winnow.core.options import EPSILON, Checked, Option
 from winnow.core.request import Run, run_of
 from winnow.errors import ParameterError
@@ -40,6 +40,14 @@ class AskedMoments(Checked):
     delta: Annotated[
         Real, Option("E.g. 1e-6: less noise on several numbers.", "D", least=0, below=1)
     ] = 0.0
+    bounds: Annotated[
+        Literal["declared", "auto"],
+        Option(
+            "Where values are clipped: at the declared range, or (auto) at private bounds, for a "
+            "third of epsilon=.",
+            "WHERE",
+        ),
+    ] = "declared"
     level: Annotated[
         Real,
         Option(
@@ -72,6 +80,8 @@ class AskedMoments(Checked):
                     f"the statistic {shown(each)} is unknown; choose among {', '.join(STATISTICS)}"
                 )
         probability(level=self.level)
+        if self.bounds == "auto" and exact("delta", self.delta):
+            raise ParameterError('bounds="auto" is pure: it takes no delta; leave out delta=')
         if self.running.progress is not None:
             raise ParameterError("progress= is for rounds, and moments have none; leave it out")
 

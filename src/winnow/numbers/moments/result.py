@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.frames import Columns, Framed, labelled
-from winnow.core.notebook import Card, InNotebook, columns_card
+from winnow.core.notebook import Card, ReleasedValue, columns_card
 from winnow.core.saving import check_target, save_columns, write_json
 from winnow.errors import ParameterError
 from winnow.foreign import shown
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedMoments(InNotebook, Framed):
+class ReleasedMoments(ReleasedValue, Framed):
     """Statistics of columns of numbers, of the whole table or of each group."""
 
     columns: tuple[str, ...]

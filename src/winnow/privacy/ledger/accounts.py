@@ -24,6 +24,8 @@ from winnow.privacy.ledger.entry import Entry
 _UNIT = 10**15
 """The table's own check on sums uses integers of 1/_UNIT, rounded up on both sides."""
 
+_NORMALS = "normals"
+"""Sums, and two normals beside them; a declaration without this word is of an earlier version."""
 _DECLARED = ("epsilon", "delta", "relation", "accountant", "delta_for_events")
 
 
@@ -116,16 +118,23 @@ def declared_in(body: Mapping[str, Any]) -> dict[str, Any]:
     return {name: body[name] for name in _DECLARED}
 
 
+def counted(cap: Cap) -> dict[str, str]:
+    """What a declaration says beside its numbers: by which rule a combined cap is counted."""
+    return {"counted": _NORMALS} if cap.accountant == "combined" and not cap.earlier else {}
+
+
 def _cap(declared: Mapping[str, Any]) -> Cap:
-    return _declared(*(declared[name] for name in _DECLARED))
+    numbers = [declared[name] for name in _DECLARED]
+    return _declared(*numbers, earlier=declared.get("counted") != _NORMALS)
 
 
 @lru_cache(maxsize=256)
-def _declared(*values: Any) -> Cap:
+def _declared(*values: Any, earlier: bool) -> Cap:
     epsilon, delta, relation, accountant, delta_for_events = values
     return Cap.declare(
-        _number(epsilon), _number(delta), relation, accountant, _number(delta_for_events)
-    )
+        _number(epsilon), _number(delta), relation, accountant, _number(delta_for_events),
+        earlier=earlier,
+    )  # fmt: skip
 
 
 def _number(value: int | float | str) -> Real:
@@ -185,7 +194,7 @@ def amount_of(texts: list[str]) -> Amount:
 def texts_of(amount: Amount) -> list[str]:
     """The accounts as texts to be stored."""
     parts = [amount.size, amount.delta]
-    if amount.rho:  # only the combined accountant has the other two
+    if amount.rho or amount.converted:  # only accountants that keep more than one sum
         parts += [amount.rho, amount.converted]
     return [str(part) for part in parts]
 

@@ -30,7 +30,8 @@ from winnow.errors import DataError, LedgerError, RelationMismatch
 from winnow.foreign import guarded_methods
 from winnow.privacy.cap import Amount, Cap
 from winnow.privacy.events import Event, from_json, short_number, to_json
-from winnow.privacy.ledger.accounts import Dataset, Share, texts_of, unit_texts
+from winnow.privacy.guarantee import Guarantee
+from winnow.privacy.ledger.accounts import Dataset, Share, counted, texts_of, unit_texts
 from winnow.privacy.ledger.chain import RESTORE, Chain, Seen, changed_after, now
 from winnow.privacy.ledger.entry import Entry
 from winnow.privacy.ledger.labels import check_analyst, check_label, check_request
@@ -108,6 +109,7 @@ class Ledger:
         numbers = {"epsilon": epsilon, "delta": delta, "delta_for_events": delta_for_events}
         declared: dict[str, Any] = {n: short_number(n, exact(n, v)) for n, v in numbers.items()}
         declared |= {"relation": str(cap.relation), "accountant": cap.accountant}
+        declared |= counted(cap)
 
         def opened(chain: Chain, end: Appending) -> Cap:
             found = chain.dataset(label)
@@ -127,7 +129,7 @@ class Ledger:
         if accountant is None:  # whichever was the default when it was opened
             how = recorded.accountant
             set_aside = delta_for_events if how == "zcdp" else 0
-            cap = Cap.declare(epsilon, delta, relation, how, set_aside)
+            cap = Cap.declare(epsilon, delta, relation, how, set_aside, earlier=recorded.earlier)
         if recorded != cap:
             raise DataError(
                 f"the dataset {label!r} is recorded with the cap '{recorded.guarantee}' "
@@ -191,8 +193,9 @@ class Ledger:
         request: str = "",
     ) -> str:
         """Record a charge, or refuse it; the head of the ledger when it is on the disk."""
-        who = {"analyst": analyst, "session": session, "request": request}
-        return self.record(label, event, unit=unit, **who).head
+        return self.record(
+            label, event, unit=unit, analyst=analyst, session=session, request=request
+        ).head
 
     def record(
         self,
@@ -200,6 +203,7 @@ class Ledger:
         event: Event,
         *,
         unit: Unit = PERSON,
+        stated: Guarantee | None = None,
         analyst: str = "",
         session: str = "",
         request: str = "",
@@ -207,7 +211,8 @@ class Ledger:
     ) -> RecordedCharge:
         """Record a charge, or refuse it; or find the one that was made for a request.
 
-        ``unit`` is whom it is about; a unit that is not the dataset's is refused.
+        ``unit`` is whom it is about; a unit that is not the dataset's is refused. ``stated`` is the
+        guarantee of its plan, which says what was asked for.
 
         ``session`` names the interactive session that it is for, which can then find it again.
         ``request`` is a key that the analyst chooses: the same key with the same content is the
@@ -238,8 +243,8 @@ class Ledger:
                 _check_same(before, label, content)
                 return before, True
             account = self._account(chain, label)
-            cost = (cap := account.cap).cost(event, account.used)
-            after = account.charged(cap.after(account.used, event, cost), unit)
+            cost = (cap := account.cap).cost(event, account.used, stated)
+            after = account.charged(cap.after(account.used, event, cost, stated), unit)
             body = {**content, "cost": texts_of(cost), "accountant": cap.accountant}
             if analyst:
                 share = _share(chain, account, analyst)

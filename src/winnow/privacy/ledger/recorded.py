@@ -21,6 +21,7 @@ from winnow.privacy.budget import Budget
 from winnow.privacy.cap import Amount
 from winnow.privacy.events import Event, from_json
 from winnow.privacy.grant import Grant, issue
+from winnow.privacy.guarantee import Guarantee
 from winnow.privacy.ledger.labels import check_analyst, check_request
 from winnow.privacy.ledger.ledger import Ledger
 
@@ -72,7 +73,14 @@ class RecordedBudget(Budget):
         """The label under which they are recorded."""
         return self._dataset
 
-    def charge(self, event: Event, *, unit: Unit = PERSON, session: str = "") -> Grant:
+    def charge(
+        self,
+        event: Event,
+        *,
+        unit: Unit = PERSON,
+        stated: Guarantee | None = None,
+        session: str = "",
+    ) -> Grant:
         """Record the charge first; the grant carries the head that it made."""
         with self._once:
             if self._granted:  # two draws from one key would subtract their noise
@@ -80,15 +88,16 @@ class RecordedBudget(Budget):
                     f"the request {self._request!r} is for one release, which was drawn; make a "
                     "budget with another request= for another one"
                 )
-            grant = self._grant(event, unit, session)
+            grant = self._grant(event, unit, stated, session)
             self._granted = self._key is not None
             return grant
 
-    def _grant(self, event: Event, unit: Unit, session: str) -> Grant:
+    def _grant(self, event: Event, unit: Unit, stated: Guarantee | None, session: str) -> Grant:
         charge = self._ledger.record(
             self._dataset,
             event,
             unit=unit,
+            stated=stated,
             analyst=self._analyst,
             session=session,
             request=self._request,
@@ -119,13 +128,13 @@ class RecordedBudget(Budget):
         own = share.cap.room(share.used)
         return Amount(min(room.size, own.size), min(room.delta, own.delta))
 
-    def _fits(self, event: Event) -> bool:
-        if not super()._fits(event):
+    def _fits(self, event: Event, stated: Guarantee | None = None) -> bool:
+        if not super()._fits(event, stated):
             return False
         if not self._analyst:
             return True
         share = self._ledger.share(self._dataset, self._analyst)
-        cost = self._cap.cost(event, self._used())
+        cost = self._cap.cost(event, self._used(), stated)
         return share.part is None or share.cap.follows(share.used, share.used + cost)
 
     def _charged(self) -> tuple[Event, ...]:

@@ -93,23 +93,23 @@ class DuckFrame(PrivateDuck):
     @contextmanager
     def _scores(self, id: str, score: str) -> Iterator[tuple[Any, exp.Select]]:
         with private_connection(self.memory) as connection:
-            _register(connection, self.frame)
+            register(connection, self.frame)
             source = exp.to_table("winnow_source")
             yield connection, scores_query(column_types(connection, source), source, id, score)
 
     @contextmanager
     def rows(self, private: Any, used: Sequence[str]) -> Iterator[RowSource]:
         """The private database sees the frame itself."""
-        _register(private, self.frame)
+        register(private, self.frame)
         yield PrivateRows(private, exp.to_table("winnow_source"))
 
 
-def _register(private: Any, frame: Any) -> None:
+def register(private: Any, frame: Any, name: str = "winnow_source") -> None:
     """A frame as a table of the private database."""
     is_pandas = type(frame).__module__.split(".")[0] == "pandas"
     for again in (False, True) if is_pandas else (False,):
         try:  # DuckDB cannot see some views of a pandas frame, and sees their copies
-            private.register("winnow_source", frame.copy() if again else frame)
+            private.register(name, frame.copy() if again else frame)
         except Exception:
             continue
         return

@@ -162,6 +162,11 @@ class PostgresTable(Engine):
         with self._settled() as cursor:
             yield _PostgresRows(private, self._types(cursor), self)
 
+    def types(self) -> dict[str, str]:
+        """The columns and their types, by a transaction of their own."""
+        with self._settled() as cursor:
+            return self._types(cursor)
+
     def _types(self, cursor: Any) -> dict[str, str]:
         """The columns and their types."""
         nothing = exp.select("*").from_(self.source.copy()).limit(0)

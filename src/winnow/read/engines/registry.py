@@ -12,9 +12,11 @@ from winnow.read.engine import Engine, Source
 from winnow.read.engines.duck import DuckTable
 from winnow.read.engines.files import ONLY_TEXT_FILES, DuckFiles
 from winnow.read.engines.frames import DuckFrame
+from winnow.read.engines.joined import engine_of_join
 from winnow.read.engines.postgres import PostgresTable
 from winnow.read.engines.spark import SparkFrame
 from winnow.read.engines.warehouse import WarehouseTable
+from winnow.read.joins import Join
 from winnow.read.options import PLAIN, TextFormat
 
 
@@ -34,8 +36,30 @@ ENGINES = _whole(
 """Asked in this order; the last takes whatever is in memory."""
 
 
-def engine_for(given: Any, memory: str, used: Sequence[str], text: TextFormat = PLAIN) -> Engine:
-    """The engine that can see a source; ``used`` are the columns that will be read."""
+def engine_for(
+    given: Any,
+    memory: str,
+    used: Sequence[str],
+    text: TextFormat = PLAIN,
+    *,
+    joins: bool = False,
+) -> Engine:
+    """The engine that can see a source; ``used`` are the columns that will be read.
+
+    ``joins`` says that a join may be read, whose people are those on whom it is joined.
+    """
+    if isinstance(given, Join):
+        if not joins:
+            raise ParameterError("a join is read by wn.counts and wn.read_table; give one source")
+        tables = [*given.tables, *given.public.values()]
+        written = [_is_text(table) for table in tables]
+        if text.said and not any(written):
+            raise ParameterError(f"{ONLY_TEXT_FILES}; these sources are none")
+        parts = [
+            engine_for(table, memory, used, text if is_text else PLAIN)
+            for table, is_text in zip(tables, written, strict=True)
+        ]
+        return engine_of_join(given, parts, memory, used)
     named = opened(given) if names_database(given) else Database(given, None)
     source = Source(named.source, memory, used, text)
     if text.said and source.paths is None:
@@ -50,3 +74,9 @@ def engine_for(given: Any, memory: str, used: Sequence[str], text: TextFormat = 
         f"a connection of the type {type(given[0]).__name__} is not known; give one of DuckDB, "
         "psycopg, BigQuery, Snowflake, Trino, Databricks or Ibis, or a Spark data frame"
     )
+
+
+def _is_text(table: Any) -> bool:
+    """Whether a table of a join is a text file."""
+    paths = Source(table, "", ()).paths
+    return paths is not None and not any(str(path).endswith(".parquet") for path in paths)

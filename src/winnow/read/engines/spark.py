@@ -12,7 +12,7 @@ from sqlglot import exp
 from winnow.core.noisy_top.keyed import Worker
 from winnow.errors import DataError
 from winnow.read.engine import SPARK, Counts, Distinct, Engine, Progress, Source, own_name, refusing
-from winnow.read.engines.columns import typed
+from winnow.read.engines.columns import check_columns, typed
 from winnow.read.engines.distinct import distinct_of_rows
 from winnow.read.engines.histogram import HistogramQuery, check_types
 from winnow.read.engines.kept import Asking, EngineKept, KeptQuery, Wanted
@@ -20,6 +20,7 @@ from winnow.read.engines.query import CountQuery, no_more_than
 from winnow.read.engines.row_sources import YES, RowSource, batches_of, receiver
 from winnow.read.engines.row_sources import Wanted as WantedRows
 from winnow.read.engines.scored import scores_query
+from winnow.read.joins import Join
 from winnow.read.kept import KeptCounts
 
 MERGES = "SELECT 'a' = 'A' OR 'a' = 'a ' OR '\u00e9' = 'e\u0301' AS merges"
@@ -171,6 +172,26 @@ def exact(frame: Any, name: str) -> Any:
     if "collate" in kind:
         column = functions.collate(column, "UTF8_BINARY")
     return functions.try_validate_utf8(column) if kind.startswith(_TEXTS) else column
+
+
+def joined_frames(frames: list[Any], on: list[str], join: Join, used: Sequence[str]) -> Any:
+    """The frames as one, joined on texts that are compared by their bytes."""
+    found, known = frames[0], set(frames[0].columns)
+    for frame, name in zip(frames, on, strict=True):
+        check_columns(dict(frame.dtypes), join=name)
+    for name in used:
+        if name not in on and sum(name in frame.columns for frame in frames) > 1:
+            raise DataError(
+                f"the column {name!r} is in several of the joined tables; rename it in all but one"
+            )
+    for frame, name in zip(frames[1:], on[1:], strict=True):
+        key = own_name("key")
+        other = frame.withColumn(key, exact(frame, name).cast("string"))
+        other = other.drop(*(each for each in frame.columns if each in known))
+        same = exact(found, name).cast("string") == other[key]
+        found = found.join(other, on=same, how=join.how).drop(key)
+        known |= set(frame.columns)
+    return found
 
 
 class _SparkKept(EngineKept):

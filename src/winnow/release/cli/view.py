@@ -194,14 +194,17 @@ def _rows_text(total: int | None) -> str:
 def plan_lines(planned: ReleaseSettings) -> list[tuple[str, str]]:
     """The closed plan in words."""
     rounds, schema = planned.rounds, planned.schema
-    people = _people_text(planned.rows_per_person)
+    people = _people_text(planned.terms.rows_per_person)
     rows = _rows_text(planned.total)
     whole = planned.whole_tables
     if whole:
         what, noise = "every cell of a table with", planned.cell_noise.deviation
     else:
         spread = MEASUREMENTS[rounds.measurement].deviation
-        what, noise = "a count with", rounds.noise_multiplier * planned.rows_per_person * spread
+        what, noise = (
+            "a count with",
+            rounds.noise_multiplier * planned.terms.rows_per_person * spread,
+        )
     size = f"noise ±{noise:,.3g}"
     if planned.total is not None:
         share = noise / max(planned.total, 1)
@@ -230,7 +233,9 @@ def _expected(planned: ReleaseSettings) -> str:
         queries=planned.workload.size,
         rounds=planned.rounds.rounds,
         noise=noise_of(planned, planned.total),
-        selection=2 * planned.rows_per_person / (planned.rounds.selection_epsilon * planned.total),
+        selection=2
+        * planned.terms.rows_per_person
+        / (planned.rounds.selection_epsilon * planned.total),
     )
     if bound >= 1:
         return "no useful bound for every possible table; the release will estimate its error"

@@ -32,6 +32,7 @@ from winnow.release.tables.estimates import Layer
 from winnow.release.tables.result import ReleasedTables
 from winnow.release.tables.settings import TablesSettings
 from winnow.release.tables.white import estimated, fit_layer
+from winnow.release.terms import ReleaseTerms
 
 _ROUNDS, _TAKEN = 24, 3
 """Rounds in which a model of some tables grows, the first third by pairs only; and in each as many
@@ -43,8 +44,7 @@ _L1 = math.sqrt(2 / math.pi)
 class AtOnce:
     """A closed plan: nothing in it depends on data."""
 
-    schema: Schema
-    workload: Workload
+    terms: ReleaseTerms
     tables: TablesSettings
     reason: str
     seconds: float
@@ -52,6 +52,11 @@ class AtOnce:
     """About the mean total variation distance of the workload's tables: a rule of thumb."""
     some: int | None = None
     """The most cells of a model of some tables; None: it holds them all."""
+
+    @property
+    def schema(self) -> Schema:
+        """Of the table."""
+        return self.terms.schema
 
 
 def fit_at_once(planned: AtOnce, layer: Layer) -> WideSynthetic:
@@ -68,7 +73,7 @@ def fit_at_once(planned: AtOnce, layer: Layer) -> WideSynthetic:
         planned.schema,
         (TreeFactor(fitted.model),),  # type: ignore[arg-type]
         total,
-        workload=planned.workload,
+        workload=planned.terms.workload,
         rests_on=RESTS_ON,
         marginals=tuple(measured_marginal(planned.schema, each) for each in tables),
         fit=fitted.quality,

@@ -50,14 +50,14 @@ def _rounds(planned: WideSettings, terms: ReleaseTerms, progress: Progress) -> M
             true_counts(table, planned.first),
             planned.first,
             key,
-            relation=planned.relation,
-            rows_per_person=planned.rows_per_person,
+            relation=terms.relation,
+            rows_per_person=terms.rows_per_person,
         )
         return fit_wide(table, run, planned, progress)
 
     return MethodPlan(
         mechanism=mechanism,
-        relation=planned.relation,
+        relation=terms.relation,
         guarantee=planned.rounds.guarantee,
         draw=fitted,
         check=lambda table: mechanism.check(table.relation, table.rows_per_person),

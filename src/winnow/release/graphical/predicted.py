@@ -9,21 +9,20 @@ from typing import TYPE_CHECKING
 from winnow.release.graphical.at_once import AtOnce
 from winnow.release.graphical.candidates import column_sets
 from winnow.release.graphical.rules import (
-    ASSUMED_ROWS,
     TABLES_BETTER,
     mean_distance,
     model_cells,
+<<<<<<< HEAD
     plain_distance,
     power,
+=======
+>>>>>>> main
     rounds_seconds,
     schedule,
 )
 from winnow.release.graphical.settings import wide_settings
-from winnow.release.graphical.whole_workload import (
-    MOST_WEIGHED,
-    noise_of_pair,
-    pairs_of,
-)
+from winnow.release.graphical.situation import noise_of_pair, noise_of_tables, rows_of
+from winnow.release.graphical.whole_workload import MOST_WEIGHED, pairs_of
 from winnow.release.prediction import EXACT, THUMB, Prediction
 from winnow.release.terms import ReleaseTerms
 
@@ -54,20 +53,13 @@ def predict_graphical(method: Graphical, terms: ReleaseTerms) -> Prediction | st
     pairs = pairs_of(sets)
     if not pairs:
         return "no table of the workload has two columns"
-    shape, rows = terms.schema.shape, terms.total or ASSUMED_ROWS
     nu = noise_of_pair(terms, pairs)
     far = mean_distance(nu, map(len, sets))
-    plain = plain_distance(
-        [part.size for part in terms.workload.parts],
-        epsilon=float(terms.epsilon),
-        rho=terms.rho,
-        people=terms.relation.people,
-        rows_per_person=terms.rows_per_person,
-        rows=rows,
-    )
+    plain = noise_of_tables(terms, [part.size for part in terms.workload.parts])
     if plain <= TABLES_BETTER * far and isinstance(known := _at_once(method, terms), Prediction):
         return known
     bound = model_cells(nu)
+<<<<<<< HEAD
     far_seen = (
         math.inf
         if terms.rho is None
@@ -87,6 +79,15 @@ def predict_graphical(method: Graphical, terms: ReleaseTerms) -> Prediction | st
         if not rounds:  # each column alone
             largest, mean = UNSEEN * rows, _mean(terms, max(far, UNSEEN))
         return Prediction("graphical", largest, mean, None, seconds, THUMB, _NOTE)
+=======
+    rounds = schedule(len(terms.schema.shape), nu, pure=terms.pure).rounds
+    seconds = rounds_seconds(rounds, cells=terms.workload.size, model_cells=bound)
+    mean = _mean(terms, far)
+    if terms.schema.cells > MOST_WEIGHED:
+        return Prediction(
+            "graphical", LARGEST * rows_of(terms) * nu ** (1 / 3), mean, None, seconds, THUMB, _NOTE
+        )
+>>>>>>> main
     return _narrow(method, terms, Prediction("graphical", None, mean, None, seconds, THUMB, _NOTE))
 
 
@@ -106,8 +107,7 @@ def least_in_rounds(terms: ReleaseTerms) -> float:
 
 def _mean(terms: ReleaseTerms, far: float) -> float:
     """The mean error of an answer, in rows, where tables are so far from the truth."""
-    rows, tables = terms.total or ASSUMED_ROWS, len(terms.workload.parts)
-    return 2.0 * rows * far * tables / terms.workload.size
+    return 2.0 * rows_of(terms) * far * len(terms.workload.parts) / terms.workload.size
 
 
 def _narrow(method: Graphical, terms: ReleaseTerms, found: Prediction) -> Prediction:

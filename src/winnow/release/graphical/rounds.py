@@ -51,7 +51,7 @@ def fit_wide(
             planned.first.parts, run.first, planned.first_sigmas, strict=True
         )
     ]
-    total = planned.total if planned.total is not None else _total(released)
+    total = planned.terms.total if planned.terms.total is not None else _total(released)
     every = planned.mechanism.rounds
     kept = planned.worthwhile(total)
     estimator = Estimator(planned.schema.shape, total)
@@ -90,7 +90,7 @@ def fit_wide(
         planned.schema,
         (factor,),  # type: ignore[arg-type]
         total,
-        workload=planned.workload,
+        workload=planned.terms.workload,
         rests_on=RESTS_ON,
         marginals=tuple(measured_marginal(planned.schema, each) for each in released),
         fit=replace(fitted.quality, distance=0.0),  # its tables are the answers

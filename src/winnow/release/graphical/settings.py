@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from winnow.core.checks import Real, exact
-from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.core.workloads.workload import Workload
 from winnow.errors import ParameterError
@@ -24,19 +23,16 @@ from winnow.release.graphical.planned_at_once import (
     too_many_to_hold,
 )
 from winnow.release.graphical.rules import (
-    ASSUMED_ROWS,
     MODEL_CELLS,
     MOST_FIRST,
     PURE_BETTER,
     SELECTION_SHARE,
-    Schedule,
-    mean_distance,
     model_cells,
-    pair_noise,
     power,
     rounds_seconds,
     schedule,
 )
+from winnow.release.graphical.situation import Situation, noise_of_pair, rows_of
 from winnow.release.rounds.crossing.tables import TableNoise, first_event
 from winnow.release.rounds.mechanism import MeasureMarginals
 from winnow.release.rounds.warm_start import first_parts
@@ -50,22 +46,22 @@ if TYPE_CHECKING:
 class WideSettings:
     """A closed plan: nothing in it depends on data."""
 
-    schema: Schema
-    workload: Workload
-    """What the release is for."""
+    terms: ReleaseTerms
+    """What the release is for. A private number of rows comes out of the first tables."""
     candidates: Workload
     """The tables that a round may select."""
     weights: tuple[int, ...]
-    total: int | None
-    """The public number of rows; None: it comes out of the first tables."""
-    rows_per_person: int
-    relation: Relation
     model_cells: int
     rounds: RoundsPlan
     mechanism: MeasureMarginals
     reason: str
     distance: float
     """About the mean total variation distance of the workload's tables: a rule of thumb."""
+
+    @property
+    def schema(self) -> Schema:
+        """Of the table."""
+        return self.terms.schema
 
     @property
     def seconds(self) -> float:
@@ -98,7 +94,7 @@ class WideSettings:
         return [self._noise(each).deviation for each in self.mechanism.first]
 
     def _noise(self, multiplier: Real) -> TableNoise:
-        return self.mechanism.noise(multiplier, self.relation, self.rows_per_person)
+        return self.mechanism.noise(multiplier, self.terms.relation, self.terms.rows_per_person)
 
     def penalties(self, stage: int) -> list[float]:
         """The expected l1 size of the noise of each candidate's table in a stage, in rows."""
@@ -116,83 +112,62 @@ class WideSettings:
 
 def wide_settings(method: Graphical, terms: ReleaseTerms) -> WideSettings | AtOnce:
     """Fix everything, or say what is impossible; nothing is charged here."""
-    total, workload, sets = terms.total, terms.workload, every_column(terms)
+    sets = every_column(terms)
     every = tables_inside(sets)
     cells = int(method.model_cells or MODEL_CELLS)
     fitting = candidates(terms.schema.shape, terms.memory, every, cells)
-    columns = len(terms.schema.columns)
-    rho = terms.rho
-    noise = partial(
-        pair_noise,
-        terms.schema.shape,
-        [each for each in fitting if len(each) == 2] or fitting,
-        epsilon=float(terms.epsilon),
-        people=terms.relation.people,
-        rows_per_person=terms.rows_per_person,
-        rows=total or ASSUMED_ROWS,
-    )
-    nu = noise(rho=rho)
-    rule = schedule(columns, nu, pure=terms.pure, power=_power(terms, rho, total))
+    pairs = [each for each in fitting if len(each) == 2] or fitting
+    nu, columns = noise_of_pair(terms, pairs), len(terms.schema.columns)
+    rule = schedule(columns, nu, pure=terms.pure, power=_power(terms))
+    situation = Situation(terms, sets, nu, rule)
     left_to_rules = method.rounds is None and method.first_share is None
     if left_to_rules:
-        pairs = [each for each in every if len(each) == 2]
-        once = all_at_once(terms, workload, sets, pairs, total or ASSUMED_ROWS, rule, nu, cells)
+        once = all_at_once(situation, [each for each in every if len(each) == 2], cells)
+        once = once or too_many_to_hold(situation, method.model_cells)
         if once is not None:
             return once
-        most = method.model_cells
-        once = too_many_to_hold(terms, workload, sets, total or ASSUMED_ROWS, rho, nu, most)
-        if once is not None:
-            return once
-        without = noise(rho=None) * math.sqrt(max(1, rule.rounds) / columns)
-        free = terms.accountant in ("best", "summed") and not terms.pure
-        if free and without <= PURE_BETTER * nu:
-            return wide_settings(method, replace(terms, accountant="pure"))
+        pure = replace(terms, accountant="pure")
+        without = noise_of_pair(pure, pairs) * math.sqrt(max(1, rule.rounds) / columns)
+        if terms.accountant == "best" and not terms.pure and without <= PURE_BETTER * nu:
+            return wide_settings(method, pure)
     if method.model_cells is None:
         cells = model_cells(nu)
         fitting = candidates(terms.schema.shape, terms.memory, every, cells)
-    rounds = _rounds(method, terms, workload, total, fitting, sets, rule, rho, nu, cells)
-    if total is None or rounds.worthwhile(total):
+    rounds = _rounds(method, situation, fitting, cells)
+    if terms.total is None or rounds.worthwhile(terms.total):
         return rounds
     if left_to_rules:
-        return columns_alone(terms, workload, sets, nu)
+        return columns_alone(situation)
     raise ParameterError(
-        f"with this budget and {total:,} rows the noise of every table of two or more columns "
-        "exceeds its counts; ask for a larger epsilon, fewer rounds or fewer columns"
+        f"with this budget and {terms.total:,} rows the noise of every table of two or more "
+        "columns exceeds its counts; ask for a larger epsilon, fewer rounds or fewer columns"
     )
 
 
-def _power(terms: ReleaseTerms, rho: float | None, total: int | None) -> float:
+def _power(terms: ReleaseTerms) -> float:
     """How far selections see; without a delta the rule asks for noise alone."""
-    if rho is None:
+    if terms.rho is None:
         return math.inf
     return power(
         len(terms.schema.columns),
-        rho=rho,
+        rho=terms.rho,
         people=terms.relation.people,
         rows_per_person=terms.rows_per_person,
-        rows=total or ASSUMED_ROWS,
+        rows=rows_of(terms),
     )
 
 
 def _rounds(
-    method: Graphical,
-    terms: ReleaseTerms,
-    workload: Workload,
-    total: int | None,
-    fitting: list[Columns],
-    sets: list[Columns],
-    rule: Schedule,
-    rho: float | None,
-    nu: float,
-    cells: int,
+    method: Graphical, situation: Situation, fitting: list[Columns], cells: int
 ) -> WideSettings:
     """Columns alone, then rounds of selection and measurement."""
+    terms, rule, rho = situation.terms, situation.schedule, situation.terms.rho
     columns = len(terms.schema.columns)
     rounds = max(1, rule.rounds) if method.rounds is None else int(method.rounds)
     stages = min(rule.stages, rounds)
     share = min(rule.first_share, MOST_FIRST)
     share = share if method.first_share is None else float(method.first_share)
-    how = f"for {columns} columns and noise of {nu:.2g} in a pair"
+    how = f"for {columns} columns and noise of {situation.noise:.2g} in a pair"
     how = how if method.rounds is None else "as asked"
     law = "laplace" if rho is None else "gaussian"
     part = SELECTION_SHARE if method.share is None else method.share
@@ -217,21 +192,19 @@ def _rounds(
     mechanism = MeasureMarginals(
         plan.selection_epsilon, plan.noise_multiplier, rounds, first, law, stages
     )
-    planned = WideSettings(
-        terms.schema,
-        workload,
-        tables_of(terms.schema, fitting),
-        overlaps(fitting, sets),
-        total,
-        terms.rows_per_person,
-        terms.relation,
-        cells,
-        plan,
-        mechanism,
+    reason = (
         f"{rounds} rounds {how}; {plan.accountant} accountant: per round a selection at epsilon "
         f"{plan.selection_epsilon:g} and noise {plan.noise_multiplier:g} x sensitivity"
-        + (f", more precise in each of {stages} stages" if stages > 1 else ""),
-        mean_distance(nu, map(len, sets)),
+    )
+    planned = WideSettings(
+        terms=terms,
+        candidates=tables_of(terms.schema, fitting),
+        weights=overlaps(fitting, situation.sets),
+        model_cells=cells,
+        rounds=plan,
+        mechanism=mechanism,
+        reason=reason + (f", more precise in each of {stages} stages" if stages > 1 else ""),
+        distance=situation.distance,
     )
     mechanism.check(terms.relation, terms.rows_per_person)
     return planned

@@ -6,7 +6,8 @@ from itertools import combinations
 
 from winnow.release.graphical.at_once import AtOnce
 from winnow.release.graphical.candidates import column_sets
-from winnow.release.graphical.rules import ASSUMED_ROWS, model_cells, pair_noise
+from winnow.release.graphical.rules import model_cells
+from winnow.release.graphical.situation import noise_of_pair
 from winnow.release.tables.settings import TablesSettings
 from winnow.release.terms import ReleaseTerms
 
@@ -24,19 +25,6 @@ def pairs_of(sets: list[Columns]) -> list[Columns]:
     return sorted({pair for each in sets for pair in combinations(sorted(each), 2)})
 
 
-def noise_of_pair(terms: ReleaseTerms, pairs: list[Columns]) -> float:
-    """What the rules of graphical models go by: see ``winnow.release.graphical.rules``."""
-    return pair_noise(
-        terms.schema.shape,
-        pairs,
-        epsilon=float(terms.epsilon),
-        rho=terms.rho,
-        people=terms.relation.people,
-        rows_per_person=terms.rows_per_person,
-        rows=terms.total or ASSUMED_ROWS,
-    )
-
-
 def can_hold(terms: ReleaseTerms) -> bool:
     """Whether a model can be fitted to all tables at once."""
     parts = terms.workload.parts
@@ -50,4 +38,4 @@ def model_of(terms: ReleaseTerms, settings: TablesSettings) -> AtOnce:
     sets = column_sets(terms)
     cells = model_cells(noise_of_pair(terms, pairs_of(sets)))
     seconds = 3.0 + 2e-4 * cells + 5e-3 * len(sets)
-    return AtOnce(terms.schema, terms.workload, settings, "", seconds, 0.0, cells)
+    return AtOnce(terms, settings, "", seconds, 0.0, cells)

@@ -91,16 +91,13 @@ def adaptive_settings(method: Adaptive, terms: ReleaseTerms) -> ReleaseSettings:
     if terms.total is None:
         reason += f"; {100 * total_share(method):g} % of the budget for the number of rows"
     return ReleaseSettings(
-        terms.schema,
-        kept,
-        tuple(tasks),
-        terms.total,
-        terms.rows_per_person,
-        terms.relation,
-        plan,
-        mechanism,
-        f"{reason}; {round_text(plan)}",
-        rests_on,
+        terms=terms,
+        workload=kept,
+        tasks=tuple(tasks),
+        rounds=plan,
+        mechanism=mechanism,
+        reason=f"{reason}; {round_text(plan)}",
+        rests_on=rests_on,
     )
 
 
@@ -175,7 +172,7 @@ def adaptive_plan(method: Adaptive, terms: ReleaseTerms, progress: Progress) -> 
 
     def check(table: SealedTable) -> None:
         counts_of(table)
-        mechanism.check(planned.relation, table.rows_per_person)
+        mechanism.check(terms.relation, table.rows_per_person)
 
     def synthesised(table: SealedTable, key: Key) -> SyntheticDistribution:
         total = sealed_total(table, planned)
@@ -183,14 +180,14 @@ def adaptive_plan(method: Adaptive, terms: ReleaseTerms, progress: Progress) -> 
             total,
             None if total is None else everyone(table.schema),
             key,
-            relation=planned.relation,
+            relation=terms.relation,
             rows_per_person=table.rows_per_person,
         )
         return synthesise_tables(run, counts_of(table), planned, progress)
 
     return MethodPlan(
         mechanism=mechanism,
-        relation=planned.relation,
+        relation=terms.relation,
         guarantee=planned.guarantee,
         draw=synthesised,
         check=check,

@@ -97,7 +97,7 @@ def mwem_plan(method: MWEM, terms: ReleaseTerms, progress: Progress) -> MethodPl
         run = mechanism.open(
             tasks_of(table),
             key,
-            relation=planned.relation,
+            relation=terms.relation,
             rows_per_person=table.rows_per_person,
             total=sealed_total(table, planned),
             first=None if tables is None else true_counts(table, tables),
@@ -107,7 +107,7 @@ def mwem_plan(method: MWEM, terms: ReleaseTerms, progress: Progress) -> MethodPl
 
     return MethodPlan(
         mechanism=mechanism,
-        relation=planned.relation,
+        relation=terms.relation,
         guarantee=planned.guarantee,
         draw=synthesised,
         check=lambda table: mechanism.check(tasks_of(table), table.rows_per_person, planned.total),
@@ -176,17 +176,14 @@ def mwem_settings(method: MWEM, terms: ReleaseTerms) -> ReleaseSettings:
     if method.index is not None:
         reason += "; an index as asked, which was slower than none at every size measured"
     return ReleaseSettings(
-        terms.schema,
-        kept,
-        tuple(tasks),
-        terms.total,
-        terms.rows_per_person,
-        terms.relation,
-        plan,
-        mechanism,
-        f"{reason}; {round_text(plan)}",
-        rests_on,
-        by_rows,
+        terms=terms,
+        workload=kept,
+        tasks=tuple(tasks),
+        rounds=plan,
+        mechanism=mechanism,
+        reason=f"{reason}; {round_text(plan)}",
+        rests_on=rests_on,
+        by_rows=by_rows,
     )
 
 

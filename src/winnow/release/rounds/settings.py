@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from winnow.core.checks import one_of
 from winnow.core.measurement import MEASUREMENTS
-from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
 from winnow.core.workloads.conjunction import ConjunctionPart
@@ -50,20 +49,27 @@ class TaskSettings:
 class ReleaseSettings:
     """A closed plan: nothing in it depends on data."""
 
-    schema: Schema
+    terms: ReleaseTerms
+    """What the release is for. A private number of rows is measured first."""
     workload: Workload
     """All queries that are measured, over the whole schema."""
     tasks: tuple[TaskSettings, ...]
-    total: int | None
-    """The public number of rows; None: it is measured first."""
-    rows_per_person: int
-    relation: Relation
     rounds: RoundsPlan
     mechanism: SelectAndMeasure | MeasureMarginals
     reason: str
     rests_on: str
     by_rows: RoundsByRows | None = None
     """What is run for how many noisy rows, where that number is private."""
+
+    @property
+    def schema(self) -> Schema:
+        """Of the table."""
+        return self.terms.schema
+
+    @property
+    def total(self) -> int | None:
+        """The public number of rows; None: it is private."""
+        return self.terms.total
 
     def taken(self, rows: int | None) -> ReleaseSettings:
         """What is run once the noisy number of rows is known."""
@@ -84,7 +90,7 @@ class ReleaseSettings:
         """The noise of one cell of a measured table."""
         assert isinstance(self.mechanism, MeasureMarginals)
         multiplier = self.mechanism.noise_multiplier
-        return self.mechanism.noise(multiplier, self.relation, self.rows_per_person)
+        return self.mechanism.noise(multiplier, self.terms.relation, self.terms.rows_per_person)
 
     @property
     def event(self) -> Event:

@@ -74,7 +74,7 @@ def _start(
     if not run.first:
         return None
     assert isinstance(planned.mechanism, SelectAndMeasure)
-    noises = planned.mechanism.table_noises(planned.relation, planned.rows_per_person)
+    noises = planned.mechanism.table_noises(planned.terms.relation, planned.terms.rows_per_person)
     return independent_start(
         [run.first[column] for column in task.columns],
         [noises[column].deviation for column in task.columns],
@@ -84,7 +84,7 @@ def _start(
 
 def noise_of(planned: ReleaseSettings, total: int) -> float:
     """The standard deviation of one measurement, as a fraction of the total."""
-    scale = planned.rounds.noise_multiplier * planned.rows_per_person / total
+    scale = planned.rounds.noise_multiplier * planned.terms.rows_per_person / total
     return scale * MEASUREMENTS[planned.rounds.measurement].deviation
 
 
@@ -95,7 +95,7 @@ def _errors(
         fit.gaps,
         noise,
         planned.rounds.measurement == "laplace",
-        2 * planned.rows_per_person / (planned.rounds.selection_epsilon * total),
+        2 * planned.terms.rows_per_person / (planned.rounds.selection_epsilon * total),
         task.workload.size,
         mwem.result == "average",
         fit.drift,

@@ -29,6 +29,7 @@ from winnow.cli.recording import UNRECORDED, Record, warn_of_other_labels
 from winnow.cli.reporting import reported, saved_then_shown
 from winnow.cli.with_cut import check_cut
 from winnow.core.relation import Relation
+from winnow.core.unit import about_counted
 from winnow.errors import ParameterError
 from winnow.release.tables.request import PlannedTabulate, Tabulate
 
@@ -288,6 +289,8 @@ def _show_plan(planned: TabulatePlan) -> None:
         f"{planned.relation.sentence}, the number of rows is {planned.expected.total}"
     ))  # fmt: skip
     lines.add_row("taken", Text(planned.strategy))
+    if planned.about.counted:
+        lines.add_row("counted", Text(about_counted(planned.about.counted)))
     show = console()
     show.print(lines)
     heads = [("table", "left"), ("answers", "right"), ("standard error", "right"),

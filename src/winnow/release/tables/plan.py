@@ -14,6 +14,7 @@ from winnow.core.options import takes
 from winnow.core.padding import Padding
 from winnow.core.plan import Plan
 from winnow.core.released import Released
+from winnow.core.unit import about_counted
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.privacy import Budget
@@ -136,6 +137,7 @@ class TabulatePlan(Plan[Any, ReleasedTables], InNotebook):
             "delta": float(self.asked.delta),
             "relation": str(self.relation),
             **bound,
+            "counted": self.about.counted,
             "total": self.expected.total,
             "strategy": self.strategy,
             "mechanism": self.name,
@@ -164,8 +166,15 @@ class TabulatePlan(Plan[Any, ReleasedTables], InNotebook):
             f"{self.relation.sentence}, the number of rows is {self.expected.total}"
         )
 
+    @property
+    def counted(self) -> str:
+        """What of each person is counted, where that may not be all; empty: all is."""
+        what = self.about.counted
+        return f"counted: {about_counted(what)}" if what else ""
+
     def _card(self) -> Card:
-        return lines_card(self._title(), self.table(), f"by {self.strategy}", SCOPE)
+        notes = (f"by {self.strategy}", self.counted, SCOPE)
+        return lines_card(self._title(), self.table(), *notes)
 
     def __str__(self) -> str:
         shown = ruled(self.table(), texts=())
@@ -174,7 +183,9 @@ class TabulatePlan(Plan[Any, ReleasedTables], InNotebook):
                 [row.strategy, f"{row.largest:,.3g}", f"{row.mean:,.3g}"] for row in self.compared
             ]
             shown += ["", *ruled([["strategies compared", "largest", "mean"], *rows], texts=(0,))]
-        return "\n".join([self._title(), f"by {self.strategy}", "", *shown, "", SCOPE])
+        bounded = [self.counted] if self.counted else []
+        lines = [self._title(), f"by {self.strategy}", *bounded, "", *shown, "", SCOPE]
+        return "\n".join(lines)
 
 
 @takes(PlannedTabulate)

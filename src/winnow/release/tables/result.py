@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from winnow.core.drawing import Plotted
 from winnow.core.frames import Columns, Framed, labelled
-from winnow.core.notebook import MOST_ROWS, Card, InNotebook, columns_card, number_text
+from winnow.core.notebook import MOST_ROWS, Card, columns_card, number_text
 from winnow.core.saving import check_target, save_columns, with_counted, write_json
 from winnow.errors import ParameterError
 from winnow.release.tables.estimates import Layer
@@ -35,7 +35,7 @@ def _digits(errors: Floats, *, counts: bool) -> int:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ReleasedTable(Plotted, InNotebook, Framed, Estimates):
+class ReleasedTable(Plotted, Framed, Estimates):
     """One released table; its answers are counts of rows, one axis for each column."""
 
     part: TablePart
@@ -143,6 +143,11 @@ class ReleasedTable(Plotted, InNotebook, Framed, Estimates):
         for name, held in self.means.items():
             yield f"mean_{name}", held
 
+    @property
+    def counted(self) -> str:
+        """What of each person was counted, where a bound may have left something out."""
+        return self.owner.counted
+
     def _card(self) -> Card:
         title = f"{self.part.title}: {self.estimate.size:,} estimates"
         return replace(
@@ -160,7 +165,7 @@ class ReleasedTable(Plotted, InNotebook, Framed, Estimates):
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedTables(Plotted, InNotebook, Framed):
+class ReleasedTables(Plotted, Framed):
     """All tables of one release; what they have in common is the same in each."""
 
     parts: tuple[TablePart, ...]

@@ -1,4 +1,4 @@
-"""Options of commands that count the items of each group, and their lists on a terminal."""
+"""Options of commands that count a log: joined tables, groups, and their lists on a terminal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from winnow.cli.options import option
+from winnow.cli.options import JoinOption, option
 from winnow.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -18,8 +18,10 @@ _GROUPS = "Groups"
 
 
 @dataclass(frozen=True)
-class GroupOptions:
-    """Lists for each group: the options of every command that counts the items of a log."""
+class LogOptions:
+    """Joined tables, and lists for each group: options of every command that counts a log."""
+
+    join: JoinOption = None
 
     by: Annotated[
         str | None,
@@ -40,6 +42,12 @@ class GroupOptions:
         option("--max-groups", "G", "With --by: count each person in at most G groups.", _GROUPS),
     ] = None
 
+    def files(self, file: str) -> list[Path]:
+        """All files that are read."""
+        from winnow.cli.files import named_by
+
+        return [*named_by(file), *([] if self.join is None else named_by(self.join))]
+
     def said(self, *, line_breaks: bool = False) -> Groups | None:
         """The groups as ``winnow.counts`` takes them."""
         from winnow.read.groups import Groups
@@ -56,7 +64,7 @@ class GroupOptions:
         return Groups(self.by, names=names, most=self.max_groups)
 
 
-ONE_LIST = GroupOptions()
+ONE_LIST = LogOptions()
 
 
 def show_lists(released: Released[ListsByGroup], *, k: int, threshold: str | None) -> None:

@@ -13,6 +13,7 @@ from winnow.cli.options import (
     OutOption,
     SeedOption,
     check_unit_said,
+    joined_on,
     option,
     relation_of_people,
 )
@@ -22,7 +23,7 @@ from winnow.core.checks import count as whole
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
 from winnow.read.options import TextFormat
-from winnow.select.cli.groups import ONE_LIST, GroupOptions
+from winnow.select.cli.groups import ONE_LIST, LogOptions
 from winnow.select.request import FindLabels
 
 _COLUMNS = "Columns and people"
@@ -58,7 +59,7 @@ def labels(
     asked: Typed[FindLabels],
     text: Typed[TextFormat],
     seed: SeedOption = None,
-    grouped: GroupOptions = ONE_LIST,
+    of_log: LogOptions = ONE_LIST,
     person: Annotated[
         str | None,
         option("--person", "COLUMN", "The column that says whose event it is.", _COLUMNS),
@@ -90,7 +91,7 @@ def labels(
 
     FILE has one row for each event, and a person may stand in it many times.
     """
-    from winnow.cli.files import are_large, check_targets, named_by
+    from winnow.cli.files import are_large, check_targets
     from winnow.cli.printing import counting
     from winnow.cli.recording import warn_of_other_labels
     from winnow.select.cli.source import about_log, counts_of_log, reading_of_log
@@ -105,15 +106,15 @@ def labels(
     if max_items is not None:
         whole(max_items=max_items)
     request = asked(budget=budget, seed=seed)
-    read = named_by(file)
+    source, read = joined_on(file, of_log.join, person), of_log.files(file)
     check_targets(read, out, None)
-    groups = grouped.said(line_breaks=text.line_breaks)
+    groups = of_log.said(line_breaks=text.line_breaks)
     about = about_log(item, person, max_items, relation, None, groups)
     plan = request.plan(about)  # what cannot be met is refused before anything is read
     warn_of_other_labels(budget, read)
     with counting(f"counting {file}") if are_large(read) else nullcontext() as progress:
         reading = reading_of_log(memory, seed, progress)
-        counts = counts_of_log(file, item, person, max_items, about, text=text(), reading=reading)
+        counts = counts_of_log(source, item, person, max_items, about, text=text(), reading=reading)
         released = plan.run(counts, budget=budget, seed=seed)
 
     def show() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import winnow
 from winnow.cli.options import check_unit_said
@@ -217,7 +218,7 @@ def reading_of_log(memory: str | None, seed: int | None, progress: Progress) -> 
 
 
 def counts_of_log(
-    file: str,
+    source: Any,
     item: str,
     person: str | None,
     most: int | None,
@@ -229,7 +230,7 @@ def counts_of_log(
 ) -> SealedCounts:
     """The people of an event log, counted."""
     return winnow.counts(
-        file,
+        source,
         item=item,
         person=person,
         max_items=most,

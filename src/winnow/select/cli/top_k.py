@@ -15,6 +15,7 @@ from winnow.cli.options import (
     Labels,
     OutOption,
     SeedOption,
+    joined_on,
     option,
     plot_of,
     relation_of_people,
@@ -27,7 +28,7 @@ from winnow.core.checks import count as whole
 from winnow.core.relation import Relation
 from winnow.errors import DataError, ParameterError
 from winnow.read.options import TextFormat
-from winnow.select.cli.groups import ONE_LIST, GroupOptions
+from winnow.select.cli.groups import ONE_LIST, LogOptions
 from winnow.select.request import TopK
 
 _COLUMNS = "Columns and people"
@@ -65,7 +66,7 @@ def top_k(
     asked: Typed[TopK],
     text: Typed[TextFormat],
     seed: SeedOption = None,
-    grouped: GroupOptions = ONE_LIST,
+    of_log: LogOptions = ONE_LIST,
     person: Annotated[
         str | None,
         option(
@@ -162,7 +163,7 @@ def top_k(
     FILE is an event log with one row for each event, in which a person may stand many times;
     or, with --count, a file of items and their counts.
     """
-    from winnow.cli.files import are_large, named_by
+    from winnow.cli.files import are_large
     from winnow.cli.printing import counting
     from winnow.cli.recording import warn_of_other_labels
     from winnow.core.saving import write_whole
@@ -192,10 +193,12 @@ def top_k(
         file, count, max_items, person=person, items=items, memory=memory, header=header,
         labels=labels, one_row=one_row, sensitivity=sensitivity,
     )  # fmt: skip
-    read = named_by(file)
-    listed = [each for each in (items, grouped.groups) if each is not None]
+    source, read = joined_on(file, of_log.join, person), of_log.files(file)
+    if count is not None and source != file:
+        raise ParameterError("--join is for event logs, and --count says that the file has counts")
+    listed = [each for each in (items, of_log.groups) if each is not None]
     _check_targets([*read, *listed], out, plot, report, k)
-    groups = grouped.said(line_breaks=text.line_breaks)
+    groups = of_log.said(line_breaks=text.line_breaks)
     if groups is not None and (count is not None or report is not None):
         what = "--report" if count is None else "--count"
         raise ParameterError(
@@ -221,7 +224,7 @@ def top_k(
         else:
             reading = reading_of_log(memory, seed, progress)
             counts = counts_of_log(
-                file, item, person, max_items, about, text=text(), reading=reading, items=public
+                source, item, person, max_items, about, text=text(), reading=reading, items=public
             )
         released = plan.run(counts, budget=budget, seed=seed)
 

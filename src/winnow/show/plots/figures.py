@@ -8,6 +8,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from winnow.core.drawing import ENDINGS as ENDINGS
+from winnow.core.unit import about_counted
 from winnow.errors import ExtraMissing
 from winnow.foreign import instead
 
@@ -69,6 +70,13 @@ def wrapped(label: object, width: int, most: int = 3) -> str:
     plain = "".join(c if c.isprintable() else "?" for c in str(label))
     lines = textwrap.wrap(plain, width, break_on_hyphens=False) or [""]
     return "\n".join(lines[:most]) + ("…" if len(lines) > most else "")
+
+
+def say_counted(figure: Figure, what: str) -> None:
+    """Say below a figure what was counted, where a bound may have left something out."""
+    if what:
+        words = textwrap.fill(f"counted: {about_counted(what)}", 100)
+        figure.supxlabel(words, x=0.01, ha="left", fontsize=10, parse_math=False)
 
 
 def as_file(figure: Figure, ending: str) -> bytes:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from winnow.show.plots.figures import STYLES, as_file, new_figure
+from winnow.show.plots.figures import STYLES, as_file, new_figure, say_counted
 
 if TYPE_CHECKING:
     from winnow.numbers.histogram.result import ReleasedHistogram
@@ -60,4 +60,5 @@ def draw_histogram(histogram: ReleasedHistogram, *, title: str = "", ending: str
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
     heading = title or f"Histogram of {histogram.column} (whiskers: 95 %)"
     axes.set_title(heading, loc="left", fontsize=12, parse_math=False)
+    say_counted(figure, histogram.counted)
     return as_file(figure, ending)

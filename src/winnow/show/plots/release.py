@@ -13,7 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.release.query_errors import QueryErrors
-from winnow.show.plots.figures import STYLES, add_axes, as_file, empty_figure, new_figure, wrapped
+from winnow.show.plots.figures import (
+    STYLES,
+    add_axes,
+    as_file,
+    empty_figure,
+    new_figure,
+    say_counted,
+    wrapped,
+)
 from winnow.show.report.numbers import PartErrors, errors_by_part
 
 if TYPE_CHECKING:
@@ -103,6 +111,7 @@ def draw_release(synthetic: SyntheticDistribution, *, title: str, ending: str = 
         figure = empty_figure(14, 1.0 + 3.4 * lines)
         _first_columns(figure, synthetic, lines)
         figure.suptitle(title, x=0.01, ha="left", fontsize=14, parse_math=False)
+        say_counted(figure, synthetic.counted)
         return as_file(figure, ending)
     shown = [part for part in errors_by_part(synthetic) if part.distances][:12]
     figure = empty_figure(14, 6.0 + 3.4 * lines)
@@ -117,6 +126,7 @@ def draw_release(synthetic: SyntheticDistribution, *, title: str, ending: str = 
     )  # fmt: skip
     _first_columns(lower, synthetic, lines)
     figure.suptitle(title, x=0.01, ha="left", fontsize=14, parse_math=False)
+    say_counted(figure, synthetic.counted)
     return as_file(figure, ending)
 
 
@@ -125,6 +135,7 @@ def draw_columns(synthetic: SyntheticDistribution, *, ending: str = ".png") -> b
     lines = -(-len(synthetic.schema.columns[:_SUMMARY_COLUMNS]) // 3)
     figure = empty_figure(14, 0.4 + 3.4 * lines)
     _first_columns(figure, synthetic, lines)
+    say_counted(figure, synthetic.counted)
     return as_file(figure, ending)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from winnow.show.plots.figures import STYLES, add_axes, as_file, empty_figure, wrapped
+from winnow.show.plots.figures import STYLES, add_axes, as_file, empty_figure, say_counted, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,6 +28,7 @@ def draw_table(table: ReleasedTable, *, title: str = "", ending: str = ".png") -
     _draw(add_axes(figure, (1, 1, 1)), table)
     if title:
         figure.suptitle(title, x=0.01, ha="left", fontsize=13, parse_math=False)
+    say_counted(figure, table.counted)
     return as_file(figure, ending)
 
 
@@ -42,6 +43,7 @@ def draw_tables(tables: ReleasedTables, *, title: str, ending: str = ".png") -> 
     more = len(tables) - len(shown)
     heading = f"{title} (and {more} more tables)" if more else title
     figure.suptitle(heading, x=0.01, ha="left", fontsize=13, parse_math=False)
+    say_counted(figure, tables.counted)
     return as_file(figure, ending)
 
 

@@ -9,7 +9,7 @@ because D(p, r) = max(sum (p - r)+, sum (r - p)+) bounds how far any sum of p ov
 values in [0, 1], lies from that of r, and is a distance. Weights are whole numbers, so this holds
 exactly for dense queries; for maintained ones `slack` units cover the rounding of the tables.
 
-Groups of candidates (``groups``) have a whole limit on their keys, so limit + clock, rounded
+KeyGroups of candidates (``groups``) have a whole limit on their keys, so limit + clock, rounded
 up, bounds all of them, and proposals cost as much as there are groups. A candidate's own bound
 key + clock rejects many proposals without an evaluation. Evaluated candidates get a new key.
 
@@ -56,7 +56,7 @@ from winnow.core.kernels.envelope import (
 )
 from winnow.core.kernels.groups import (
     UNIFORM,
-    Groups,
+    KeyGroups,
     arrange,
     clear_slot,
     group_for,
@@ -104,7 +104,7 @@ class Clocked(NamedTuple):
     """All that draws keep between them."""
 
     queries: Queries
-    groups: Groups
+    groups: KeyGroups
     references: NDArray[Any]
     """The weights at which each slot's keys were set."""
     clocks: NDArray[np.float64]
@@ -130,7 +130,7 @@ class Clocked(NamedTuple):
 @bare
 def _record(plain):  # type: ignore[no-untyped-def]
     queries, groups, own = plain
-    return Clocked(Queries(*queries), Groups(*groups), *own)
+    return Clocked(Queries(*queries), KeyGroups(*groups), *own)
 
 
 class Answers(NamedTuple):
@@ -275,7 +275,7 @@ def _arrange_all(plain):  # type: ignore[no-untyped-def]
 
 @bare
 def _group_at(rank):  # type: ignore[no-untyped-def]
-    """Groups are proposed from bucket by bucket, and in a bucket slot by slot."""
+    """KeyGroups are proposed from bucket by bucket, and in a bucket slot by slot."""
     return (rank % SLOTS) * _BUCKETS + rank // SLOTS
 
 

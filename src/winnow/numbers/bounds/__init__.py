@@ -1,0 +1,1 @@
+"""Private bounds: between which numbers nearly all values of a column lie."""

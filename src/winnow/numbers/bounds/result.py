@@ -1,0 +1,53 @@
+"""Released bounds: two numbers of the grid, between which nearly all values lie."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from winnow.core.frames import Columns, Framed
+from winnow.core.notebook import Card, InNotebook, columns_card, number_text
+from winnow.core.saving import check_target, save_columns, write_json
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedBounds(InNotebook, Framed):
+    """The ends of a column; a declaration takes them as ``low`` and ``high``, with ``clip``."""
+
+    column: str
+    low: int | float
+    high: int | float
+    beyond: int
+    """With probability 0.95 at most so many rows lie beyond each end that was drawn."""
+
+    def to_columns(self) -> Columns:
+        """One row."""
+        return {
+            "column": np.array([self.column], object),
+            "low": np.array([self.low]),
+            "high": np.array([self.high]),
+            "beyond": np.array([self.beyond]),
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """The bounds as plain data, ready for JSON."""
+        return {"column": self.column, "low": self.low, "high": self.high, "beyond": self.beyond}
+
+    def save(self, path: str | Path, *, about: Mapping[str, Any] | None = None) -> None:
+        """Save whole or not at all, as CSV, Parquet or JSON, with guarantee and receipt."""
+        target = Path(path)
+        check_target(target)
+        if target.suffix.lower() == ".json":
+            write_json(target, self.to_dict() | ({"about": dict(about)} if about else {}))
+        else:
+            save_columns(target, self.to_columns(), about)
+
+    def _card(self) -> Card:
+        return columns_card(f"Bounds of {self.column}", self.to_columns(), 1)
+
+    def __repr__(self) -> str:
+        return f"<bounds of {self.column}: {number_text(self.low)} to {number_text(self.high)}>"
