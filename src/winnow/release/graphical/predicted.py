@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,15 +11,10 @@ from winnow.release.graphical.rules import (
     TABLES_BETTER,
     mean_distance,
     model_cells,
-<<<<<<< HEAD
-    plain_distance,
-    power,
-=======
->>>>>>> main
     rounds_seconds,
     schedule,
 )
-from winnow.release.graphical.settings import wide_settings
+from winnow.release.graphical.settings import power_of, wide_settings
 from winnow.release.graphical.situation import noise_of_pair, noise_of_tables, rows_of
 from winnow.release.graphical.whole_workload import MOST_WEIGHED, pairs_of
 from winnow.release.prediction import EXACT, THUMB, Prediction
@@ -59,35 +53,15 @@ def predict_graphical(method: Graphical, terms: ReleaseTerms) -> Prediction | st
     if plain <= TABLES_BETTER * far and isinstance(known := _at_once(method, terms), Prediction):
         return known
     bound = model_cells(nu)
-<<<<<<< HEAD
-    far_seen = (
-        math.inf
-        if terms.rho is None
-        else power(
-            len(shape),
-            rho=terms.rho,
-            people=terms.relation.people,
-            rows_per_person=terms.rows_per_person,
-            rows=rows,
-        )
-    )
-    rounds = schedule(len(shape), nu, pure=terms.pure, power=far_seen).rounds
+    columns = len(terms.schema.shape)
+    rounds = schedule(columns, nu, pure=terms.pure, power=power_of(terms)).rounds
     seconds = rounds_seconds(rounds, cells=terms.workload.size, model_cells=bound)
     mean = _mean(terms, far)
     if terms.schema.cells > MOST_WEIGHED:
-        largest = LARGEST * rows * nu ** (1 / 3)
+        largest = LARGEST * rows_of(terms) * nu ** (1 / 3)
         if not rounds:  # each column alone
-            largest, mean = UNSEEN * rows, _mean(terms, max(far, UNSEEN))
+            largest, mean = UNSEEN * rows_of(terms), _mean(terms, max(far, UNSEEN))
         return Prediction("graphical", largest, mean, None, seconds, THUMB, _NOTE)
-=======
-    rounds = schedule(len(terms.schema.shape), nu, pure=terms.pure).rounds
-    seconds = rounds_seconds(rounds, cells=terms.workload.size, model_cells=bound)
-    mean = _mean(terms, far)
-    if terms.schema.cells > MOST_WEIGHED:
-        return Prediction(
-            "graphical", LARGEST * rows_of(terms) * nu ** (1 / 3), mean, None, seconds, THUMB, _NOTE
-        )
->>>>>>> main
     return _narrow(method, terms, Prediction("graphical", None, mean, None, seconds, THUMB, _NOTE))
 
 
