@@ -143,6 +143,43 @@ def labelled(rows: int, columns: int, rare: float, classes: int, seed: int) -> C
     return Codes(f"{classes} classes, {rare:g}", pd.DataFrame(frame), sizes, "label")
 
 
+def ruled(kind: str, rows: int, columns: int, rare: float, seed: int) -> Codes:
+    """Rows whose class follows from pairs of columns (rules, xor) or from their sum (a score).
+
+    Columns depend on each other by a hidden group; the rows with the least noisy score are class 0.
+    """
+    random = np.random.default_rng(seed)
+    sizes = [int(random.integers(2, 9)) for _ in range(columns)]
+    group = random.integers(0, 3, rows)
+    held = []
+    for size in sizes:
+        laws = random.dirichlet(np.full(size, 1.5), 3)
+        laws = laws if random.random() < 0.5 else np.repeat(laws[:1], 3, 0)
+        ahead = laws.cumsum(1)[group] < random.random((rows, 1))
+        held.append(np.minimum(ahead.sum(1), size - 1))
+    score = np.zeros(rows)
+    if kind == "rules":
+        for _ in range(int(random.integers(2, 6))):
+            a, b = random.choice(columns, 2, replace=False)
+            least, most = random.integers(0, sizes[b]), random.integers(0, sizes[a])
+            score += random.choice([-1, 1]) * ((held[a] <= most) & (held[b] >= least))
+    elif kind == "xor":
+        a, b, c = random.choice(columns, 3, replace=False)
+        high = [column >= size // 2 for column, size in zip(held, sizes, strict=True)]
+        score += 2 * (high[a] ^ high[b]) + high[c]
+    else:
+        for column, size in zip(held, sizes, strict=True):
+            score += random.normal(0, 1, size)[column]
+    score += random.normal(0, 0.3 * score.std() + 1e-3, rows)
+    names = [f"c{place}" for place in range(columns)]
+    frame = pd.DataFrame({"label": (score >= np.quantile(score, rare)).astype(int)})
+    for name, column in zip(names, held, strict=True):
+        frame[name] = column
+    return Codes(
+        f"{kind}, {rare:g}", frame, {"label": 2, **dict(zip(names, sizes, strict=True))}, "label"
+    )
+
+
 def read(codes: Codes, **how: Any) -> Any:
     """The table as a user reads it."""
     return wn.read_table(codes.frame.astype(int), schema=codes.schema, **how)

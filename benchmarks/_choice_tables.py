@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import winnow as wn
-from _choice_data import KINDS, Codes, labelled, read, sizes_of, table
+from _choice_data import KINDS, Codes, labelled, read, ruled, sizes_of, table
 from _choice_figures import Seen, Setting
 from _wide_loops import Residuals, Truth, aim, all_tables
 from winnow.ask.questions import taken
@@ -290,12 +290,18 @@ def sessions(seed: int, size: float) -> Iterator[Setting]:
             yield made
 
 
-LEARNT = {"boosted": "boosted", "one-rule": "one-rule", "additive": "additive"}
+LEARNT = ("boosted", "one-rule", "additive", "vote-or-additive")
+LABELLED = ("given the class", "rules", "xor", "score")
 
 
 @lru_cache(maxsize=4)
-def _halves(rows: int, columns: int, rare: float, classes: int, seed: int) -> tuple[Codes, Codes]:
-    whole = labelled(rows + 4_000, columns, rare, classes, seed)
+def _halves(
+    kind: str, rows: int, columns: int, rare: float, classes: int, seed: int
+) -> tuple[Codes, Codes]:
+    if kind == LABELLED[0]:  # columns that are independent, given the class
+        whole = labelled(rows + 4_000, columns, rare, classes, seed)
+    else:
+        whole = ruled(kind, rows + 4_000, columns, rare, seed)
     first, last = whole.frame.iloc[:rows], whole.frame.iloc[rows:]
     return (
         Codes(whole.name, first, whole.schema, "label"),
@@ -338,12 +344,14 @@ def learned_of(
 
 def learning(seed: int, size: float) -> Iterator[Setting]:
     """Classes of all shares, few and many rows."""
-    for place in range(round(30 * size)):
+    for place in range(round(40 * size)):
         random = np.random.default_rng(seed + 1000 * place + 4)
-        classes = 2 if place % 3 else 4
+        kind = LABELLED[place % len(LABELLED)]
+        classes = 4 if place % 8 == 4 else 2
         rare = float(random.choice([0.02, 0.07, 0.2, 0.4 if classes == 2 else 0.25]))
         rows = int(random.choice([500, 4_000, 30_000]))
-        train, test = _halves(rows, int(random.integers(3, 9)), rare, classes, seed + place)
+        columns = int(random.integers(3, 9))
+        train, test = _halves(kind, rows, columns, rare, classes, seed + place)
         asked: dict[str, Any] = {"epsilon": float(random.choice([0.1, 0.5, 2.0, 10.0]))}
         if random.random() < 0.5:
             asked["delta"] = 1e-6

@@ -61,6 +61,7 @@ from winnow.learn.labelled import labelled as labelled
 from winnow.learn.methods import Additive as Additive
 from winnow.learn.methods import Boosted as Boosted
 from winnow.learn.methods import OneRule as OneRule
+from winnow.learn.methods import VoteOrAdditive as VoteOrAdditive
 from winnow.learn.predictor import Predictor as Predictor
 from winnow.learn.predictor import load_predictor as load_predictor
 from winnow.learn.verb import learn as learn

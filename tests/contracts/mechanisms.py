@@ -39,6 +39,7 @@ from winnow.itemsets.mechanisms.weighted import WeightedCounts
 from winnow.learn.crossing.additive import AdditiveModel
 from winnow.learn.crossing.balanced import BalancedRule
 from winnow.learn.crossing.boosted import BoostedRules
+from winnow.learn.crossing.either import EitherModel
 from winnow.learn.crossing.rows import LabelledRows, SealedLabelled
 from winnow.learn.rules import rules_over
 from winnow.lp.crossing.rows import seal_offsets, seal_rows
@@ -521,6 +522,21 @@ def _rules() -> Iterator[Subject]:
         yield Subject(f"boosted rules, {selection}", vote, data, _released, refusals)
 
 
+def _either() -> Iterator[Subject]:
+    def data(turn: int = 0, relation: Relation = Relation.ADD_REMOVE) -> Any:
+        codes, labels = np.array([0, 1], np.int32), np.array([0, 1], np.int32)
+        rows = LabelledRows((codes,), labels, np.array([SECRET - turn, 7], np.int64))
+        held = SealedLabelled(Sealed(rows, "rows"), ("no", "yes"), relation)
+        return held, (2,), rules_over("stumps", wn.Schema.parse({"x": 2}))
+
+    model = AdditiveModel("laplace", 5, Fraction(1, 2), 1, balanced=True)
+    both = EitherModel(model, BoostedRules(3, Fraction(1, 2)), Fraction(1, 4))
+    tiny = replace(both, epsilon=Fraction(1, 10**290))
+    noisy = replace(both, model=replace(model, multiplier=2**50))
+    yield Subject("vote or additive model", both, data, _released,
+                  ((tiny, data()), (noisy, data())))  # fmt: skip
+
+
 def _quantiles() -> Iterator[Subject]:
     def drawn(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
         plan = replace(
@@ -590,6 +606,7 @@ def _moments() -> Iterator[Subject]:
 SUBJECTS: tuple[Subject, ...] = (
     *_additive(),
     *_rules(),
+    *_either(),
     *(_with_a_word(row) for row in TABLE),
     *_of_methods(),
     *_threshold(),

@@ -68,10 +68,10 @@ def released(monkeypatch: pytest.MonkeyPatch, support: int) -> None:
 @pytest.mark.parametrize(
     ("support", "long", "ways"),
     [
-        (500, 0, ["RankedCanonicalAdaptive", "RankedCanonical"]),
+        (200, 0, ["RankedCanonicalAdaptive", "RankedCanonical"]),
         (19, 0, ["WeightedCounts"]),
         (20, 128, ["WeightedOrCanonical", "RankedCanonicalAdaptive", "RankedCanonical"]),
-        (99, 2, ["WeightedOrCanonical", "RankedCanonicalAdaptive", "WeightedCounts"]),
+        (199, 2, ["WeightedOrCanonical", "RankedCanonicalAdaptive", "WeightedCounts"]),
     ],
 )
 def test_each_way_of_a_set_or_counts_spends_all_and_no_more(

@@ -31,10 +31,10 @@ def people(rows: int, seed: int = 0) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("rows", "epsilon", "options", "kind"),
     [
-        (1500, 1.0, {}, "boosted:2"),
-        (1500, 1.0, {"delta": 1e-6}, "boosted:2"),
-        (1500, 1.0, {"class_weights": "balanced"}, "boosted:2"),
-        (1500, 1.0, {"class_weights": {"no": 1, "yes": 2}}, "boosted:2"),
+        (1500, 1.0, {}, "boosted:2 or additive"),
+        (1500, 1.0, {"delta": 1e-6}, "boosted:2 or additive"),
+        (1500, 1.0, {"class_weights": "balanced"}, "boosted:2 or additive"),
+        (1500, 1.0, {"class_weights": {"no": 1, "yes": 2}}, "boosted:2 or additive"),
         (100, 0.5, {}, "conjunctions:2"),
         (100, 0.5, {"class_weights": "balanced"}, "conjunctions:2"),
         (1500, 1.0, {"schema": THREE}, "additive"),
@@ -53,12 +53,12 @@ def test_the_plan_says_what_is_learned(
     asked = {"epsilon": epsilon} | {name: options[name] for name in options if name != "schema"}
     plan = wn.plan.learn(wn.plan.labelled(schema, "rich", rows=rows), **asked)
     released = learned(people(rows), "rich", seed=1, schema=schema, **asked)
-    assert plan.kind == released.value.kind == kind
+    assert plan.kind == kind and released.value.kind in kind.split(" or ")
     assert plan.name == released.receipt.mechanism
     assert plan.guarantee.epsilon == released.guarantee.epsilon
     assert plan.guarantee.delta == released.guarantee.delta
     assert plan.reason == released.receipt.reason
-    assert plan.hypotheses == released.value.hypotheses
+    assert plan.hypotheses >= released.value.hypotheses
     assert kind in str(plan) and plan.to_dict()["kind"] == kind
     bound = released.value.bound
     assert plan.error == (None if bound is None else pytest.approx(bound.excess))
@@ -116,7 +116,7 @@ def test_one_rule_of_no_class_is_one_of_two_tests() -> None:
 def test_pairs_of_tests_that_are_too_many_leave_single_tests() -> None:
     wide = {f"c{i}": {"values": list(range(900))} for i in range(12)} | {"y": 2}
     about = wn.plan.labelled(wide, "y", rows=10**5)
-    assert wn.plan.learn(about, epsilon=1.0).kind == "boosted:1"
+    assert wn.plan.learn(about, epsilon=1.0).kind == "boosted:1 or additive"
     assert wn.plan.learn(about, epsilon=1.0, method="one-rule").kind == "conjunctions:1"
 
 

@@ -99,6 +99,9 @@ def test_every_choice_meets_the_whole_target(delta: float) -> None:
         named = "pure" if not delta else "zcdp" if plan.rounds > 300 else "tight"
         stated = guarantee_of(plan.event, delta, named)
         assert stated.epsilon <= 1 and stated.delta <= delta
+        own = plan.guarantee
+        assert (own.epsilon, own.delta) == (1, delta)
+        assert own.rho is None or own.rho >= zcdp_cost(plan.event).rho
     assert planned.mechanism.promise(ADD).event == planned.event
     if delta:  # the choice is accounted for as it is, and hardly costs anything
         assert tight_delta(planned.event, 1) <= delta

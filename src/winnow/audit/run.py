@@ -42,6 +42,7 @@ from winnow.itemsets.audit.weighted import (
 from winnow.learn.audit.additive import additive_enumerated, additive_twins
 from winnow.learn.audit.balanced import balanced_enumerated, balanced_twins
 from winnow.learn.audit.boosted import boosted_enumerated, boosted_twins
+from winnow.learn.audit.either import either_enumerated, either_faithful, either_twins
 from winnow.lp.audit import lp_enumerated, lp_faithful, lp_twins
 from winnow.numbers.audit import quantiles_enumerated, quantiles_faithful, quantiles_twins
 from winnow.numbers.bounds.audit import bounds_enumerated, bounds_faithful, bounds_twins
@@ -144,6 +145,7 @@ def _tables(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from additive_enumerated(quick=quick)
     yield from balanced_enumerated(quick=quick)
     yield from boosted_enumerated(quick=quick)
+    yield from either_enumerated(quick=quick)
     yield from quantiles_enumerated(quick=quick)
     yield from histogram_enumerated()
     yield from moments_enumerated(quick=quick)
@@ -151,6 +153,7 @@ def _tables(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from tables_faithful(quick=quick, seed=seed)
     yield from linear_faithful(quick=quick, seed=seed)
     yield from cut_faithful(seed=seed)
+    yield from either_faithful(seed=seed)
     yield from quantiles_faithful(quick=quick, seed=seed)
     yield from moments_faithful(quick=quick, seed=seed)
     yield from bounds_faithful(quick=quick, seed=seed)
@@ -160,6 +163,7 @@ def _tables(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from additive_twins(quick=quick)
     yield from balanced_twins(quick=quick)
     yield from boosted_twins(quick=quick)
+    yield from either_twins(quick=quick)
     yield from quantiles_twins(quick=quick, seed=seed)
     yield from histogram_twins()
     yield from moments_twins(quick=quick, seed=seed)

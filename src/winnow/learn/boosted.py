@@ -9,6 +9,7 @@ numbers, so that a vote is the same on every machine.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from winnow.core.unit import counted
 from winnow.learn.features import Feature, pick_columns
 from winnow.learn.predictor import Predictor
-from winnow.learn.rules import Codes, Rule
+from winnow.learn.rules import Codes, Rule, RuleClass
 
 GRID = 1000
 """Weight of a row that the vote does not have yet, and the vote of the first rule."""
@@ -35,6 +36,21 @@ def still_wanted(margins: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArra
     """The weights of rows by the majority that each has for its class; at most ``whole``."""
     chance = 2.0 / (1.0 + np.exp(np.clip(margins, 0, 50 * GRID) / GRID))
     return np.asarray(np.minimum(np.rint(whole * chance), whole), np.int64)
+
+
+def vote_of(
+    rules: RuleClass, numbers: Sequence[int], codes: Sequence[NDArray[np.int32]]
+) -> NDArray[np.intp]:
+    """The number of the class of every row by a vote of these rules."""
+    rows = len(codes[0]) if codes else 0
+    return _voted([rules.rule(number) for number in numbers], codes, rows)
+
+
+def _voted(rules: Sequence[Rule], codes: Any, rows: int) -> NDArray[np.intp]:
+    total = np.zeros(rows, np.int64)
+    for number, rule in enumerate(rules):
+        total += np.where(rule.positive(codes, rows), step(number), -step(number))
+    return np.asarray(total > 0, np.intp)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,10 +87,7 @@ class BoostedPredictor(Predictor):
 
     def of_codes(self, codes: Codes, rows: int) -> NDArray[np.intp]:
         """The number of the class of every row, from the codes of each feature."""
-        total = np.zeros(rows, np.int64)
-        for number, rule in enumerate(self.rules):
-            total += np.where(rule.positive(codes, rows), step(number), -step(number))
-        return np.asarray(total > 0, np.intp)
+        return _voted(self.rules, codes, rows)
 
     def to_dict(self) -> dict[str, Any]:
         """The predictor as plain data, ready for JSON; `load_predictor` reads it back."""

@@ -84,6 +84,24 @@ class Additive(LearnMethod):
 
 
 @dataclass(frozen=True, kw_only=True)
+class VoteOrAdditive(LearnMethod):
+    """Both for half of the privacy each, and the better one: for two classes and many rows."""
+
+    cuts: Any = None
+    """Public cut points of arrays: one list for all columns, one for each, or a dict by name."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_cuts(self.cuts)
+
+    def plan(self, asked: Learn, about: AboutRows) -> LearnPlan:
+        """An additive model, a vote of rules, and a choice between them."""
+        from winnow.learn.either import either
+
+        return either(self, asked, about)
+
+
+@dataclass(frozen=True, kw_only=True)
 class OneRule(LearnMethod):
     """One rule of a public class: the easiest to explain, with a bound on its error."""
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from winnow.core.checks import exact
 from winnow.core.key import Key
 from winnow.core.notebook import Card, InNotebook, text_card
 from winnow.core.options import AUTO, takes
@@ -13,17 +14,24 @@ from winnow.core.plan import Plan
 from winnow.errors import ParameterError
 from winnow.foreign import shown
 from winnow.learn.about import AboutRows
-from winnow.learn.additive import AdditivePredictor, variants_of
+from winnow.learn.additive import AdditiveFamily, AdditivePredictor, variants_of
 from winnow.learn.boosted import BoostedPredictor
 from winnow.learn.bound import RuleBound, RuleBounds
 from winnow.learn.crossing.rows import SealedLabelled
 from winnow.learn.features import Feature
 from winnow.learn.labelled import Labelled
-from winnow.learn.methods import Additive, Boosted, LearnMethod, OneRule
+from winnow.learn.methods import Additive, Boosted, LearnMethod, OneRule, VoteOrAdditive
 from winnow.learn.predictor import Predictor
 from winnow.learn.request import Learn
 from winnow.learn.rules import RuleClass
-from winnow.learn.settings import Given, because, longest_rules, sized_model, sized_rules
+from winnow.learn.settings import (
+    Given,
+    because,
+    longest_rules,
+    rules_of_half,
+    sized_model,
+    sized_rules,
+)
 from winnow.learn.weights import is_balanced, weighed, where_rare
 from winnow.learn.words import ADDITIVE, BOOSTED, CONJUNCTIONS
 from winnow.privacy.sizing import rounds_accountant
@@ -125,8 +133,9 @@ def planned(asked: Learn, about: AboutRows | Labelled) -> LearnPlan:
 def _chosen(asked: Learn, about: AboutRows) -> tuple[LearnMethod, str]:
     """What "auto" stands for, and why.
 
-    An additive model of more than two classes; of two a vote of boosted rules, and one rule where
-    there are too few rows for a vote.
+    An additive model of more than two classes. Of two a vote or an additive model, whichever is
+    right more often, where the rows are enough for a vote with less than half of epsilon; then a
+    vote alone; then one rule.
     """
     if about.predictions is not None:
         return OneRule(), ""
@@ -135,7 +144,11 @@ def _chosen(asked: Learn, about: AboutRows) -> tuple[LearnMethod, str]:
         return Additive(), f"additive for {len(about.classes)} classes"
     length = longest_rules(features)
     size = len(RuleClass(features, CONJUNCTIONS, length))
-    sized = sized_rules(nobody, size, rounds=None, **vars(given_by(asked, about)))
+    given = given_by(asked, about)
+    half = rules_of_half(nobody, size, given, exact("epsilon", given.epsilon))
+    if half.rules.rounds > 1:
+        return VoteOrAdditive(), f"a vote or an additive model: {half.reason}"
+    sized = sized_rules(nobody, size, rounds=None, **vars(given))
     if sized.rules.rounds == 1:
         return OneRule(), f"one rule: {sized.reason}"
     return Boosted(size=length, rounds=sized.rules.rounds), f"a vote: {sized.reason}"
@@ -164,11 +177,7 @@ def boosted(method: Boosted, asked: Learn, about: AboutRows) -> LearnPlan:
     kind = f"{BOOSTED}:{size}"
 
     def vote(data: SealedLabelled, key: Key) -> Predictor:
-        numbers = sized.rules.drawn(data, rules, key)
-        return BoostedPredictor(
-            data.classes, numbers[0], len(rules), kind, None, about.rows, None,
-            features, tuple(rules.rule(number) for number in numbers), numbers,
-        )  # fmt: skip
+        return voting(about, rules, kind, sized.rules.drawn(data, rules, key))
 
     return LearnPlan(
         mechanism=sized.rules,
@@ -178,7 +187,7 @@ def boosted(method: Boosted, asked: Learn, about: AboutRows) -> LearnPlan:
         check=sized.rules.check,
         reason=sized.reason,
         about=about,
-        read=_coded(features, asked.class_weights),
+        read=coded(features, asked.class_weights),
         kind=kind,
         hypotheses=len(rules),
     )
@@ -192,12 +201,7 @@ def additive(method: Additive, asked: Learn, about: AboutRows) -> LearnPlan:
     shape = [feature.cardinality for feature in features]
 
     def model(data: SealedLabelled, key: Key) -> Predictor:
-        family, number = sized.model.drawn(data, shape, key)
-        points, start = family.model(number)
-        return AdditivePredictor(
-            data.classes, number, len(family.variants), ADDITIVE, None, about.rows, None, features,
-            tuple(points.items()), tuple(start.tolist()),
-        )  # fmt: skip
+        return adding(about, features, *sized.model.drawn(data, shape, key))
 
     return LearnPlan(
         mechanism=sized.model,
@@ -207,13 +211,35 @@ def additive(method: Additive, asked: Learn, about: AboutRows) -> LearnPlan:
         check=sized.model.check,
         reason=sized.reason,
         about=about,
-        read=_coded(features, asked.class_weights),
+        read=coded(features, asked.class_weights),
         kind=ADDITIVE,
         hypotheses=variants_of(len(features)),
     )
 
 
-def _coded(
+def voting(
+    about: AboutRows, rules: RuleClass, kind: str, numbers: tuple[int, ...]
+) -> BoostedPredictor:
+    """The predictor of a vote."""
+    return BoostedPredictor(
+        about.classes, numbers[0], len(rules), kind, None, about.rows, None,
+        rules.features, tuple(rules.rule(number) for number in numbers), numbers,
+    )  # fmt: skip
+
+
+def adding(
+    about: AboutRows, features: tuple[Feature, ...], family: AdditiveFamily, number: int
+) -> AdditivePredictor:
+    """The predictor of an additive model."""
+    points, start = family.model(number)
+    return AdditivePredictor(
+        about.classes, number, len(family.variants), ADDITIVE, None, about.rows, None, features,
+        tuple(points.items()), tuple(start.tolist()),
+    )  # fmt: skip
+
+
+def coded(
     features: tuple[Feature, ...], class_weights: Any
 ) -> Callable[[Labelled], SealedLabelled]:
+    """What reads rows as the codes of these features, with weights that were given."""
     return lambda data: weighed(data.coded(features), class_weights)

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from winnow.core.checks import Real
 from winnow.core.options import AUTO, EPSILON, Checked, Option
-from winnow.learn.methods import Additive, Boosted, LearnMethod, LearnMethods, OneRule
+from winnow.learn.methods import (
+    Additive,
+    Boosted,
+    LearnMethod,
+    LearnMethods,
+    OneRule,
+    VoteOrAdditive,
+)
 
 if TYPE_CHECKING:
     from winnow.learn.about import AboutRows
@@ -36,9 +43,10 @@ class Learn(Checked):
     method: Annotated[
         LearnMethod | str,
         LearnMethods(
-            "auto takes boosted for two classes, one-rule where rows are too few for a vote, and "
-            "additive for more classes. A class of rules means one-rule of it; N is from 1 to 4.",
-            (Boosted, Additive, OneRule),
+            "auto takes vote-or-additive for two classes, boosted and then one-rule where rows are "
+            "too few, and additive for more classes. A class of rules means one-rule of it; N is "
+            "from 1 to 4.",
+            (Boosted, Additive, VoteOrAdditive, OneRule),
         ),
     ] = AUTO
     class_weights: Annotated[

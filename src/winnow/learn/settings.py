@@ -16,6 +16,7 @@ from winnow.errors import ParameterError
 from winnow.learn.crossing.additive import AdditiveModel
 from winnow.learn.crossing.balanced import BalancedRule
 from winnow.learn.crossing.boosted import BoostedRules
+from winnow.learn.crossing.either import EitherModel
 from winnow.learn.crossing.rows import SealedLabelled
 from winnow.learn.features import Feature
 from winnow.learn.rules import RuleClass
@@ -24,6 +25,8 @@ from winnow.privacy import Event, Guarantee, calibrate, guarantee_of
 
 CHOICE = Fraction(1, 6)
 """The part of epsilon that chooses among the models; the tables get what is left."""
+BETWEEN = Fraction(1, 10)
+"""The part of epsilon that chooses between an additive model and a vote, which share the rest."""
 SIZES = Fraction(1, 10)
 """The part of epsilon that the noisy sizes of the classes get, before rules are chosen."""
 ASSUMED = 2_000
@@ -64,6 +67,65 @@ class SizedRules:
     rules: BoostedRules
     guarantee: Guarantee
     reason: str
+
+
+@dataclass(frozen=True)
+class SizedEither:
+    """An additive model and a vote within a budget, what they promise, and why so many rounds."""
+
+    either: EitherModel
+    guarantee: Guarantee
+    reason: str
+
+
+def sized_either(labelled: SealedLabelled, columns: int, size: int, given: Given) -> SizedEither:
+    """Both models with half each of what the choice between them leaves of epsilon and delta.
+
+    With a delta the three together may cost less than their sum: then all have more of epsilon, if
+    what they promise together is no more than what was asked for. A budget that adds up in its own
+    way gets the sum.
+    """
+    total = exact("epsilon", given.epsilon)
+    rules = rules_of_half(labelled, size, given, total)
+    found = _sized_either(labelled, columns, given, total, rules)
+    if found.guarantee.delta > 0 and given.accountant == "best":
+        stretched = _OF_SPARE * total**2 / exact("epsilon", found.guarantee.epsilon)
+        if stretched > total:
+            rules = rules_of_half(labelled, size, given, stretched, rules.rules.rounds)
+            more = _sized_either(labelled, columns, given, stretched, rules)
+            if exact("epsilon", more.guarantee.epsilon) <= total:
+                return replace(more, reason=found.reason)
+    return found
+
+
+_OF_SPARE = Fraction(49, 50)
+"""Of what the first try left over; all of it would not always fit, for costs are not linear."""
+
+
+def rules_of_half(
+    labelled: SealedLabelled, size: int, given: Given, total: Fraction, rounds: int | None = None
+) -> SizedRules:
+    """The vote, with its half; weights of classes come from the tables of the other model."""
+    part = _half(given, total)
+    if given.balanced:
+        labelled = replace(labelled, class_weights=(1000,) * len(labelled.classes))
+    plain = replace(part, balanced=False, where_rare=False)
+    return sized_rules(labelled, size, rounds=rounds, **vars(plain))
+
+
+def _half(given: Given, total: Fraction) -> Given:
+    epsilon, delta = (1 - BETWEEN) * total / 2, exact("delta", given.delta) / 2
+    return replace(given, epsilon=epsilon, delta=delta)
+
+
+def _sized_either(
+    labelled: SealedLabelled, columns: int, given: Given, total: Fraction, rules: SizedRules
+) -> SizedEither:
+    model = sized_model(labelled, columns, **vars(_half(given, total)))
+    made = EitherModel(model.model, rules.rules, BETWEEN * total)
+    delta = model.guarantee.delta + rules.guarantee.delta
+    together = guarantee_of(made.promise(labelled.relation).event, delta)
+    return SizedEither(made, together, rules.reason)
 
 
 def sized_model(

@@ -58,20 +58,21 @@ def learn(rows: Labelled, asked: Learn) -> Released[Predictor]:
     are said by ``wn.labelled``, whose result stands in the place of both.
 
     ``method`` says what is learned. "auto" (default) takes ``wn.Additive()`` for more than two
-    classes, and for two a vote of rules (``wn.Boosted(rounds=, size=)``), or one rule
-    (``wn.OneRule(of=)``) where the rows are too few for a vote; it goes by public numbers, and the
-    receipt says why. A class of rules in words ("thresholds", "stumps", "intervals",
-    "conjunctions:2") is one rule of it. Arrays need public ``cuts=`` in the method, or a schema.
-    Nothing is learned from the data but the choice.
+    classes. For two it takes ``wn.VoteOrAdditive()``: a vote of rules and an additive model, each
+    for nearly half of epsilon, and the one that is right more often. Where that leaves too few rows
+    for a vote it is the vote alone (``wn.Boosted(rounds=, size=)``), and then one rule
+    (``wn.OneRule(of=)``). It goes by public numbers, and the receipt says why. A class of rules in
+    words ("thresholds", "stumps", "intervals", "conjunctions:2") is one rule of it. Arrays need
+    public ``cuts=`` in the method, or a schema. Nothing is learned from the data but the choice.
 
     ``class_weights`` says what a correct row of each class counts. "auto" (default) goes with the
-    automatic method: a tenth of epsilon buys the noisy sizes of the classes, and where these say
+    automatic method: noisy sizes of the classes are measured, and where these say
     that one has less than half of an even share, every class counts the same (balanced accuracy).
     With a method that was named every row counts the same, and so it does by None. Or give a number
     for each class, in their order or by name, rounded to thousandths of the largest. For balanced
     accuracy give the inverse of each class's share, as far as that is public, or "balanced": a
-    tenth of epsilon then buys the noisy sizes of the classes, and weights follow from these; an
-    additive model balances the noisy sizes that it measures anyway.
+    tenth of epsilon then buys the noisy sizes of the classes, and weights follow from these; where
+    an additive model is learned they are the noisy sizes that it measures anyway.
 
     One person moves the number of correct rows by at most the rows that they have; under
     add-remove only one way, which halves the noise. The ``bound`` of one rule says how far it is

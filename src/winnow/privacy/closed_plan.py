@@ -128,8 +128,8 @@ def calibrate_rounds(
 def more_precise(plan: RoundsPlan, factor: float, initial: Event) -> RoundsPlan:
     """Give the rounds of a plan so many times the precision, and the event that is charged for it.
 
-    The plan has one stage and follows ``initial``. Its ``guarantee`` is left as it was: whoever
-    calls this holds the new event against the target.
+    The plan has one stage and follows ``initial``. It keeps the (epsilon, delta) of its
+    ``guarantee``, against which whoever calls this holds the new event, and loses the rho.
     """
     if factor == 1:
         return plan
@@ -140,7 +140,13 @@ def more_precise(plan: RoundsPlan, factor: float, initial: Event) -> RoundsPlan:
     event = rounds_event(
         [Compose((BoundedRange(epsilon, relation), measured))], plan.rounds, initial
     )
-    return replace(plan, selection_epsilon=epsilon, noise_multiplier=multiplier, event=event)
+    return replace(
+        plan,
+        selection_epsilon=epsilon,
+        noise_multiplier=multiplier,
+        event=event,
+        guarantee=replace(plan.guarantee, rho=None),
+    )
 
 
 def stage_lengths(rounds: int, stages: int) -> list[int]:

@@ -17,12 +17,12 @@ from winnow.core.workloads.forms import WholeTable
 from winnow.core.workloads.marginal import MarginalPart
 from winnow.core.workloads.workload import Workload
 from winnow.errors import ParameterError
-from winnow.fit.tables import FitQuality, together
 from winnow.privacy import Guarantee
 from winnow.read.crossing import SealedTable
 from winnow.release.after_fit import of_distribution, of_tables
 from winnow.release.drawn import MethodPlan
 from winnow.release.factors import Factor
+from winnow.release.fitted_tables import fitted_factors, is_rising, uniform_factors
 from winnow.release.graphical.at_once import AtOnce, fit_at_once
 from winnow.release.graphical.synthetic import RESTS_ON
 from winnow.release.graphical.whole_workload import MOST_WEIGHED, can_hold, model_of
@@ -37,17 +37,15 @@ from winnow.release.matrices.linear import (
 from winnow.release.model_distance import with_distance
 from winnow.release.prediction import EXACT, Prediction, reason_for
 from winnow.release.queries import cells_of, spoken_columns, squared_norms
-from winnow.release.rising import monotone
 from winnow.release.synthetic import SyntheticDistribution
 from winnow.release.tables.errors import Errors, Spread, predicted
-from winnow.release.tables.estimates import Layer, layer_of
+from winnow.release.tables.estimates import layer_of
 from winnow.release.tables.mechanism import MeasureTables
 from winnow.release.tables.moved import reaches
-from winnow.release.tables.parts import TablePart, table_part
+from winnow.release.tables.parts import table_part
 from winnow.release.tables.result import ReleasedTables
 from winnow.release.tables.settings import TablesSettings, tables_settings
 from winnow.release.tables.split import components
-from winnow.release.tables.white import fit_layer
 from winnow.release.terms import LARGE, ReleaseTerms
 from winnow.release.value import AnsweredSynthetic, AnswerErrors
 
@@ -372,42 +370,3 @@ def _spread_over(cells: Floats, columns: Columns, shape: tuple[int, ...]) -> Flo
     sizes = [shape[c] if c in columns else 1 for c in range(len(shape))]
     rest = math.prod(shape) // math.prod(sizes)
     return np.ascontiguousarray(np.broadcast_to(cells.reshape(sizes) / rest, shape))
-
-
-def fitted_factors(
-    layer: Layer, request: ReleaseTerms, rows: int
-) -> tuple[tuple[Factor, ...], FitQuality | None]:
-    """A distribution for each group of columns that tables join, and how well it fits.
-
-    Columns that no table has are uniform.
-    """
-    shape = request.schema.shape
-    joined = components(part.columns for part in layer.geometry.parts)
-    factors, qualities = [], []
-    for columns in joined:
-        sizes = tuple(shape[c] for c in columns)
-        alone = TablePart(request.schema, columns)
-        if is_rising(layer, alone):
-            weights = monotone(np.cumsum(layer.cells(alone)), rows)
-        else:
-            fitted, _ = fit_layer(layer, request.schema, columns, rows)
-            weights = fitted.model.marginal(range(len(columns))).reshape(-1)
-            qualities.append(fitted.quality)
-        factors.append(Factor(columns, sizes, weights))
-    return (*factors, *uniform_factors(shape, joined)), together(qualities)
-
-
-def is_rising(layer: Layer, part: TablePart) -> bool:
-    """Whether only prefixes and ranges are asked of the one column of a part, and by itself."""
-    asked = [each for each in layer.geometry.parts if set(each.columns) & set(part.columns)]
-    return all(len(each.columns) == 1 and not each.of_cells for each in asked)
-
-
-def uniform_factors(shape: tuple[int, ...], joined: Sequence[Columns]) -> list[Factor]:
-    """Of the columns that nothing was measured of."""
-    seen = {column for columns in joined for column in columns}
-    return [
-        Factor((c,), (size,), np.full(size, 1.0 / size))
-        for c, size in enumerate(shape)
-        if c not in seen
-    ]

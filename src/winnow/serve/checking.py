@@ -24,9 +24,10 @@ from winnow.read.crossing import Rows, SealedTable
 from winnow.read.kept import KeptRows
 from winnow.serve.config import Config
 from winnow.serve.database import database_at
-from winnow.serve.datasets import read_data, stand_in
+from winnow.serve.datasets import read_data
 from winnow.serve.declarations import Declaration, Questions
 from winnow.serve.questions import session_plan, state_file
+from winnow.serve.stand_in import stand_in
 from winnow.serve.store import ServerStore
 from winnow.serve.vault import Vault
 

@@ -12,14 +12,11 @@ import pickle
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-
-from winnow.core.baskets import Baskets
 from winnow.core.column import Column
 from winnow.core.sealed import Sealed
 from winnow.core.unit import Unit, together
@@ -27,20 +24,18 @@ from winnow.errors import DataError, ParameterError, WinnowError
 from winnow.foreign import instead, reason
 from winnow.privacy.ledger import Ledger, RecordedBudget
 from winnow.privacy.rounding import stated_at_least, stated_at_most
-from winnow.read.baskets import SealedBaskets, read_baskets
-from winnow.read.counts import SealedCounts, counts
-from winnow.read.crossing import Rows, SealedTable, fingerprint_of_files
+from winnow.read.baskets import read_baskets
+from winnow.read.counts import counts
+from winnow.read.crossing import SealedTable, fingerprint_of_files
 from winnow.read.groups import Groups
 from winnow.read.options import Reading
-from winnow.read.people import BoundedPeople
 from winnow.read.table import read_table
 from winnow.serve import replies
 from winnow.serve.bodies import Value
 from winnow.serve.declarations import Declaration
+from winnow.serve.stand_in import Data, made_again, public_part, stand_in
 from winnow.serve.texts import writable
 from winnow.serve.vault import Vault
-
-Data = SealedTable | SealedCounts | SealedBaskets
 
 RELEASES = {
     "table": (
@@ -157,13 +152,13 @@ class OpenDataset:
 
         What is sealed refuses to be written down, so that nothing private can be in it.
         """
-        return pickle.dumps((self.name, self.declared, _public_part(self.stand_in)))
+        return pickle.dumps((self.name, self.declared, public_part(self.stand_in)))
 
     @classmethod
     def of_outline(cls, outline: bytes) -> OpenDataset:
         """The dataset with the stand-in where the data would be."""
         name, declared, public = pickle.loads(outline)
-        made_up = _filled(*public)
+        made_up = made_again(*public)
         return cls(name, declared, made_up, made_up, "")
 
 
@@ -233,79 +228,6 @@ def read_data(declared: Declaration, home: Path, salt: str) -> Data:
                 relation=relation,
                 reading=Reading(salt=salt),
             )
-
-
-def stand_in(data: Data) -> Data:
-    """Made-up data with the same public facts: every row alike, every count 0, no basket."""
-    match data:
-        case SealedTable():
-            return _table_like(data, data.n)
-        case SealedCounts():
-            nobody = None if data.weighed is None else data.weighed.made_up()
-            data = replace(data, people=_nobody(data.people), weighed=nobody)
-            if isinstance(data.labels, Sealed):
-                labels: Any = Sealed(["made up"], "items")
-                return replace(data, values=Sealed(np.ones(1, np.int64), "counts"), labels=labels)
-            zeros = np.zeros(len(data.labels), np.int64)
-            return replace(data, values=Sealed(zeros, "counts"))
-        case SealedBaskets():
-            held = 1 if isinstance(data.labels, Sealed) else len(data.labels)
-            empty = Baskets(np.zeros(2, np.int64), np.zeros(0, np.int32), held)
-            known: Any = Sealed(["made up"], "items") if held == 1 else data.labels
-            return replace(
-                data,
-                data=Sealed(empty, "baskets"),
-                labels=known if isinstance(data.labels, Sealed) else data.labels,
-            )
-
-
-def _table_like(table: SealedTable, rows: int | None) -> SealedTable:
-    """So many rows, all alike."""
-    number = np.array([1 if rows is None else rows], np.int64)
-    codes = tuple(np.zeros(1, np.int32) for _ in table.schema.columns)
-    return replace(table, rows=Sealed(Rows(codes, number), "rows"), people=_nobody(table.people))
-
-
-def _nobody(people: BoundedPeople | None) -> BoundedPeople | None:
-    """A bound on what a person counts for, with nobody under it."""
-    return None if people is None else people.made_up()
-
-
-def _public_part(data: Data) -> tuple[Data, int | None]:
-    """Data without what is sealed, and their number of rows where it is public."""
-    match data:
-        case SealedTable():
-            return replace(data, rows=_NOTHING, people=_public_bound(data.people)), data.n
-        case SealedCounts():
-            labels, people = _public_labels(data.labels), _public_bound(data.people)
-            weighed = None if data.weighed is None else replace(data.weighed, people=_NOTHING)
-            public = replace(data, values=_NOTHING, labels=labels, people=people, weighed=weighed)
-            return public, None
-        case SealedBaskets():
-            return replace(data, data=_NOTHING, labels=_public_labels(data.labels)), None
-
-
-def _public_labels(labels: Any) -> Any:
-    return _NOTHING if isinstance(labels, Sealed) else labels
-
-
-def _public_bound(people: BoundedPeople | None) -> BoundedPeople | None:
-    return None if people is None else replace(people, people=_NOTHING)
-
-
-_NOTHING: Any = None
-"""In the place of what is sealed."""
-
-
-def _filled(public: Data, rows: int | None) -> Data:
-    """A stand-in, made anew of what is public."""
-    match public:
-        case SealedTable():
-            return _table_like(public, rows)
-        case SealedCounts() | SealedBaskets():
-            private = public.labels is _NOTHING
-            sealed: Any = Sealed(["made up"], "items") if private else public.labels
-            return stand_in(replace(public, labels=sealed))
 
 
 class Catalogue:

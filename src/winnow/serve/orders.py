@@ -42,8 +42,9 @@ from winnow.select.plan.top_k.verb import TopKPlan
 from winnow.select.plan.verb import SelectPlan
 from winnow.select.request import FindLabels
 from winnow.serve import bodies
-from winnow.serve.datasets import Catalogue, Data, OpenDataset, fitting
+from winnow.serve.datasets import Catalogue, OpenDataset, fitting
 from winnow.serve.derived import asked_of
+from winnow.serve.stand_in import Data
 
 MEMORY = "1GB"
 """Of one order: what needs more is refused."""

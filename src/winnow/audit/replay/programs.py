@@ -20,7 +20,7 @@ from winnow.inner_product.verb import boost
 from winnow.learn.bound import MECHANISMS
 from winnow.learn.classifier import PrivateClassifier
 from winnow.learn.labelled import labelled
-from winnow.learn.methods import Additive, Boosted, LearnMethod, OneRule
+from winnow.learn.methods import Additive, Boosted, LearnMethod, OneRule, VoteOrAdditive
 from winnow.learn.verb import learn
 from winnow.lp.methods import PersonRows, ScalarSides
 from winnow.lp.request import Lp
@@ -84,6 +84,7 @@ def _learning() -> Iterator[Replay]:
             ("class weights", _with(rows, stumps, class_weights=(1, 3)), LABELLED),
             ("balanced rule", _with(rows, stumps, class_weights="balanced"), LABELLED),
             ("boosted rules", _with(rows, Boosted(cuts=[0.5], rounds=3), **even), LABELLED),
+            ("vote or additive", _with(rows, VoteOrAdditive(cuts=[0.5]), **even), LABELLED),
             ("auto", calling(learn, _table(relation), epsilon=30.0), ROWS),
         ]  # fmt: skip
         for kind, call, family in models:

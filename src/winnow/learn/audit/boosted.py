@@ -36,6 +36,8 @@ class BoostedModel:
     held: SealedLabelled
     most: int = GRID
     """What the choice believes that a row weighs at most."""
+    weights: tuple[int, int] = (GRID, GRID)
+    """What a correct row of each class counts."""
     heaviest: int = 1
     """By how much rows that the vote has wrong are multiplied: 1."""
 
@@ -54,7 +56,7 @@ class BoostedModel:
         for number in range(self.rules.rounds):
             following = []
             for margins, log_chance in found:
-                weights = still_wanted(margins, np.full(len(CELLS), GRID))
+                weights = still_wanted(margins, np.array(self.weights)[cells[:, 1]])
                 weights = np.where(margins < 0, self.heaviest * weights, weights)
                 scores = scale * (right * (weights * table)).sum(axis=1)
                 law = self._log_law(scores)

@@ -109,8 +109,7 @@ class AdditiveModel:
         """The models, and which of them was chosen."""
         rows = key.open(labelled.rows)
         family = AdditiveFamily.of(self._tables(labelled, shape, key), self.deviation(labelled))
-        even = balanced_where_rare if self.where_rare else balanced
-        weights = even(family.sizes) if self.balanced else labelled.class_weights
+        weights = self.weights(family, labelled)
         weighed, of_rows = replace(labelled, class_weights=weights), weighted(rows, weights)
         scores = np.array(
             [sum_of(of_rows[said == rows.labels]) for said in family.predictions(rows.codes)],
@@ -118,6 +117,12 @@ class AdditiveModel:
         )
         chosen = self._selection._draw(scores, weighed.utility, key.tape.child("choice"))[0]
         return family, int(chosen)
+
+    def weights(self, family: AdditiveFamily, labelled: SealedLabelled) -> tuple[int, ...] | None:
+        """What a correct row of each class counts: given, or by the noisy sizes of the classes."""
+        if not self.balanced:
+            return labelled.class_weights
+        return (balanced_where_rare if self.where_rare else balanced)(family.sizes)
 
     def _tables(
         self, labelled: SealedLabelled, shape: Sequence[int], key: Key

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from winnow.errors import LedgerError
-from winnow.privacy.ledger.accounts import Dataset, in_units
+from winnow.privacy.ledger.accounts import Dataset, Share, in_units
 from winnow.privacy.ledger.entry import START, Entry, same_text
 from winnow.privacy.ledger.store import Appending, End, Entries
 from winnow.privacy.ledger.tree import (
@@ -89,6 +89,11 @@ class Chain:
     def seen(self) -> Seen:
         """The end of the chain, to be compared with later."""
         return (0, START) if self.last is None else _place(self.last)
+
+    def share(self, account: Dataset, analyst: str) -> Share:
+        """What an analyst has used of a dataset, and may use at most."""
+        entry = self.about("analyst", account.label, analyst)
+        return Share.of(account, analyst, None if entry is None else entry.body)
 
     def about(self, *parts: str) -> Entry | None:
         """The latest entry about a thing; None: there is provably none."""

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from winnow.errors import LedgerError, ParameterError
+from winnow.errors import DataError, LedgerError, ParameterError
 
 START = "0" * 64
 """The tag before the first entry."""
@@ -105,3 +105,13 @@ def parse_head(text: str) -> tuple[int, str]:
             "'ledger' of a receipt"
         )
     return int(match[1]), match[2]
+
+
+def check_same(before: Entry, label: str, content: Mapping[str, Any]) -> None:
+    """Refuse a request whose key was charged for something else."""
+    asked = (label, content["plan"], content.get("session"))
+    if (before.dataset, before.body["plan"], before.body.get("session")) != asked:
+        raise DataError(
+            f"the request {content['request']!r} was charged for something else before; choose "
+            "another key for another request"
+        )

@@ -33,7 +33,7 @@ from winnow.privacy.events import Event, from_json, short_number, to_json
 from winnow.privacy.guarantee import Guarantee
 from winnow.privacy.ledger.accounts import Dataset, Share, counted, texts_of, unit_texts
 from winnow.privacy.ledger.chain import RESTORE, Chain, Seen, changed_after, now
-from winnow.privacy.ledger.entry import Entry
+from winnow.privacy.ledger.entry import Entry, check_same
 from winnow.privacy.ledger.labels import check_analyst, check_label, check_request
 from winnow.privacy.ledger.locks import Hold
 from winnow.privacy.ledger.opening import open_ledger
@@ -158,7 +158,7 @@ class Ledger:
 
         def shared(chain: Chain, end: Appending) -> Share:
             account = self._account(chain, label)
-            share = _share(chain, account, analyst).set_to(share_of_cap, account.cap)
+            share = chain.share(account, analyst).set_to(share_of_cap, account.cap)
             chain.add(end, "share", account, share.to_body())
             return share
 
@@ -166,7 +166,7 @@ class Ledger:
 
     def share(self, label: str, analyst: str) -> Share:
         """What an analyst has used of a dataset, and may use at most."""
-        return self._read(lambda chain: _share(chain, self._account(chain, label), analyst))
+        return self._read(lambda chain: chain.share(self._account(chain, label), analyst))
 
     def shares(self, label: str) -> list[Share]:
         """All analysts who have a share in a dataset or have charged to it, by name."""
@@ -178,7 +178,7 @@ class Ledger:
                 for entry in chain.latest()
                 if entry.dataset == label and "share" in entry.body
             }
-            return [_share(chain, account, analyst) for analyst in sorted(analysts)]
+            return [chain.share(account, analyst) for analyst in sorted(analysts)]
 
         return self._read(found)
 
@@ -240,14 +240,14 @@ class Ledger:
 
         def charged(chain: Chain, end: Appending) -> tuple[Entry, bool]:
             if request and (before := self._requested(chain, analyst, request)) is not None:
-                _check_same(before, label, content)
+                check_same(before, label, content)
                 return before, True
             account = self._account(chain, label)
             cost = (cap := account.cap).cost(event, account.used, stated)
             after = account.charged(cap.after(account.used, event, cost, stated), unit)
             body = {**content, "cost": texts_of(cost), "accountant": cap.accountant}
             if analyst:
-                share = _share(chain, account, analyst)
+                share = chain.share(account, analyst)
                 body |= share.charged(event, cost).to_body()
             noted = self._mark("request", analyst, request) if request else ""
             return chain.add(end, "charge", after, body, noted=noted), False
@@ -393,17 +393,3 @@ class Ledger:
 
     def __repr__(self) -> str:
         return f"<Ledger {self.name}>"
-
-
-def _share(chain: Chain, account: Dataset, analyst: str) -> Share:
-    entry = chain.about("analyst", account.label, analyst)
-    return Share.of(account, analyst, None if entry is None else entry.body)
-
-
-def _check_same(before: Entry, label: str, content: Mapping[str, Any]) -> None:
-    asked = (label, content["plan"], content.get("session"))
-    if (before.dataset, before.body["plan"], before.body.get("session")) != asked:
-        raise DataError(
-            f"the request {content['request']!r} was charged for something else before; choose "
-            "another key for another request"
-        )

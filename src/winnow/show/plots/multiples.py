@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from winnow.errors import ParameterError
 from winnow.show.plots.bars import MOST_BARS, short
-from winnow.show.plots.figures import STYLES, add_axes, as_file, empty_figure, wrapped
+from winnow.show.plots.figures import STYLES, add_axes, as_file, empty_figure, say_counted, wrapped
 
 if TYPE_CHECKING:
     from winnow.select.lists import ListsByGroup
@@ -67,4 +67,5 @@ def draw_lists(
     figure.supxlabel(f"noisy count{whiskers}", fontsize=11)
     heading = "\n".join(filter(None, [title or f"Lists by {lists.by}", subtitle]))
     figure.suptitle(heading, x=0.015, ha="left", fontsize=13, linespacing=1.4, parse_math=False)
+    say_counted(figure, "" if subtitle else lists.counted)  # a subtitle says it
     return as_file(figure, ending)
