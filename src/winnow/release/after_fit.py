@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from winnow.release.prediction import THUMB, Prediction
 from winnow.release.tables.settings import TablesSettings
 from winnow.release.tables.split import components
 
-_JOINED, _POWER, _LARGEST = 2.0, 0.6, 0.85
-"""What it leaves of the errors of tables that share columns: of the mean error of one whose noise
-adds up to x times all rows 1/(1 + _JOINED x^_POWER), of the largest error _LARGEST. Chosen on 130
-generated settings (``benchmarks/choice.py``, 300 to 200,000 rows): 1-, 2- and 3-way tables were
-predicted within 1.3 in .70 of them. Most of the rest are columns that are functions of others, of
-which the fit finds the empty cells: nothing public tells of them."""
+_JOINED, _POWER, _LARGEST = 1.5, 0.6, 0.85
+"""What it leaves of the errors of tables of k columns that share some of them: of the mean error of
+one whose noise adds up to x times all rows 1/(1 + _JOINED sqrt(k - 1) x^_POWER), of the largest
+error _LARGEST^(k - 1). Chosen on 130 generated settings (``benchmarks/choice.py``, 300 to 200,000
+rows): mean errors of 1-, 2- and 3-way tables were predicted within 1.3 in .88, .77 and .55 of them,
+largest in .82, .94 and .57. Most of the rest are columns that are functions of others, of which the
+fit finds the empty cells: nothing public tells of them."""
 _FARTHEST = 0.2
 """A distribution that is fitted to numbers which are all noise is about even, and off by such a
 part of the rows at most. Chosen on 34 generated workloads of ``benchmarks/choice.py``, 300 to
@@ -30,15 +32,17 @@ def of_tables(found: Prediction, settings: TablesSettings, rows: int) -> Predict
     much. Tables that share columns are fitted together, which leaves less.
     """
     joined = len(components(part.columns for part in settings.parts)) < len(settings.parts)
-    factor, power = (_JOINED, _POWER) if joined else (1.0, 1.0)
     means, sizes = [], [part.size for part in settings.parts]
     for part, own in zip(settings.parts, settings.strategy.each, strict=True):
         share = own.mean * part.size / rows if part.of_cells else 0.0
-        means.append(own.mean / (1 + factor * share**power))
+        others = math.sqrt(len(part.columns) - 1) if joined else 0.0
+        taken = _JOINED * others * share**_POWER if others else share
+        means.append(own.mean / (1 + taken))
     mean = sum(s * m for s, m in zip(sizes, means, strict=True)) / sum(sizes)
     if mean >= _ALIKE * (found.mean or 0.0) or found.largest is None:
         return found
-    largest = (_LARGEST if joined else 1.0) * found.largest / (1 + found.largest / rows)
+    others = max(len(part.columns) for part in settings.parts) - 1 if joined else 0
+    largest = _LARGEST**others * found.largest / (1 + found.largest / rows)
     return replace(found, largest=largest, mean=mean, kind=THUMB, note="after a fit")
 
 

@@ -105,14 +105,14 @@ def _to_beat(each: Prediction, plain: Prediction) -> float:
 def _best(compared: Compared, *, wide: bool) -> Prediction:
     """The least predicted error of those that are nowhere worse than plain noise.
 
-    In a wide domain a graphical model is taken before a weight on each cell, whatever the rules of
-    thumb say: on parts of four tables (groceries-25, msweb-35, books, generated-30; 10^6 to 10^7
-    cells, triples, epsilon .1 to 10) it had .2 to .9 of the largest error of MWEM and .46 to .83 of
-    its mean error, in eight settings of eight.
+    In a wide domain a graphical model is taken before rounds with a weight on each cell, whatever
+    the rules of thumb say: on parts of four tables (groceries-25, msweb-35, books, generated-30;
+    10^6 to 10^7 cells, triples, epsilon .1 to 10) it had .2 to .9 of the largest error of MWEM and
+    .46 to .83 of its mean error, in eight settings of eight.
     """
     fair = [each for each in compared.found if not each.worse_than(compared.plain)]
     if wide and any(each.method == "graphical" for each in fair):
-        fair = [each for each in fair if each.method != "mwem"]
+        fair = [each for each in fair if each.method not in ("mwem", "adaptive")]
     quick = [each for each in fair if each.seconds <= _LONG]
     if fair:
         return min(quick or fair, key=_expected)

@@ -118,7 +118,7 @@ def wide_settings(method: Graphical, terms: ReleaseTerms) -> WideSettings | AtOn
     fitting = candidates(terms.schema.shape, terms.memory, every, cells)
     pairs = [each for each in fitting if len(each) == 2] or fitting
     nu, columns = noise_of_pair(terms, pairs), len(terms.schema.columns)
-    rule = schedule(columns, nu, pure=terms.pure, power=_power(terms))
+    rule = schedule(columns, nu, pure=terms.pure, power=power_of(terms))
     situation = Situation(terms, sets, nu, rule)
     left_to_rules = method.rounds is None and method.first_share is None
     if left_to_rules:
@@ -144,7 +144,7 @@ def wide_settings(method: Graphical, terms: ReleaseTerms) -> WideSettings | AtOn
     )
 
 
-def _power(terms: ReleaseTerms) -> float:
+def power_of(terms: ReleaseTerms) -> float:
     """How far selections see; without a delta the rule asks for noise alone."""
     if terms.rho is None:
         return math.inf
