@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from fractions import Fraction
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -18,22 +17,19 @@ from winnow.core.notebook import Card, InNotebook, lines_card, ruled
 from winnow.core.options import takes
 from winnow.core.padding import Padding
 from winnow.core.plan import Plan
-from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.numbers.about import MOST_DRAWN, AskedColumn, asked_column
+from winnow.numbers.choice import QuantileMechanism, chosen
 from winnow.numbers.expected import MISSED, QuantileRow, expected_of
-from winnow.numbers.mechanism import HalvingQuantiles
 from winnow.numbers.request import PlannedQuantiles, Quantiles
 from winnow.numbers.result import ReleasedQuantiles
-from winnow.numbers.tree import QuantileTree
 from winnow.privacy import Budget
-from winnow.privacy.sizing import rounds_accountant
 from winnow.read.about import AboutTable, about_table
 from winnow.read.crossing import SealedTable, sealed_table
-from winnow.select.mechanisms.peeling import calibrated_rounds
 
+_TRIES = 20
 _SECONDS, _SECONDS_OF_DRAW, _SECONDS_OF_ROW = 0.05, 0.002, 2e-7
 """Measured on one core: a table of 10^7 rows in 2 s, a quantile in 1 to 2 ms."""
 
@@ -42,7 +38,7 @@ _SECONDS, _SECONDS_OF_DRAW, _SECONDS_OF_ROW = 0.05, 0.002, 2e-7
 class QuantilesPlan(Plan[SealedTable, ReleasedQuantiles], InNotebook):
     """What ``winnow.quantiles`` charges, draws and promises, before rows are looked at."""
 
-    mechanism: HalvingQuantiles
+    mechanism: QuantileMechanism
     asked: Quantiles = field(repr=False)
     about: AboutTable = field(repr=False)
     """What is public of the table."""
@@ -67,7 +63,7 @@ class QuantilesPlan(Plan[SealedTable, ReleasedQuantiles], InNotebook):
     @property
     def answers(self) -> int:
         """How many quantiles are released."""
-        return self.of.groups * len(self.mechanism.tree.parts)
+        return self.of.groups * len(self.asked.parts[0])
 
     def ready(self, data: Any) -> SealedTable:
         """The table; that of another plan is refused."""
@@ -142,8 +138,14 @@ def planned_for(asked: PlannedQuantiles, about: Any) -> QuantilesPlan:
         return planned(asked.at(asked.epsilon), about)
     if exact("delta", asked.delta):
         raise ParameterError("error= finds an epsilon without a delta; leave out delta=")
-    at_one = planned(asked.at(1), about).error
-    return planned(asked.at(at_one / float(asked.error)), about)
+    wanted = float(asked.error)
+    at = planned(asked.at(1), about).error / wanted
+    for _ in range(_TRIES):  # each way's error is a number over epsilon, or nearly so
+        plan = planned(asked.at(at), about)
+        if plan.error <= wanted * (1 + 1e-9):
+            return plan
+        at *= plan.error / wanted
+    raise ParameterError(f"error={wanted:g} is not reached; allow more, or give epsilon=")
 
 
 def planned(asked: Quantiles, about: Any) -> QuantilesPlan:
@@ -152,8 +154,7 @@ def planned(asked: Quantiles, about: Any) -> QuantilesPlan:
     if public.schema is None:
         raise ParameterError("quantiles need the schema of the table; give wn.plan.table(schema)")
     of = asked_column(public.schema, asked.column, asked.by, dates=True)
-    parts, whole = asked.parts
-    tree = QuantileTree(tuple(sorted(parts)), whole)
+    parts, _ = asked.parts
     runs = 1 if asked.level is None else 3
     drawn = of.groups * len(parts) * runs
     if drawn > MOST_DRAWN:
@@ -161,22 +162,15 @@ def planned(asked: Quantiles, about: Any) -> QuantilesPlan:
             f"{of.groups:,} groups of {len(parts)} quantiles are {drawn:,} draws, and at most "
             f"{MOST_DRAWN:,} are made; name fewer groups or quantiles"
         )
-    mechanism = HalvingQuantiles(
-        epsilon=asked.epsilon,
-        delta=asked.delta,
-        per_round=_per_round(asked, runs * tree.levels, public.relation),
-        tree=tree,
-        size=of.grid.size,
-        rows_per_person=public.rows_per_person,
-        groups=of.groups,
-        level=asked.level,
-    )
+    taken = chosen(asked, public, of)
+    mechanism = taken.mechanism
     return QuantilesPlan(
         mechanism=mechanism,
         relation=public.relation,
         guarantee=mechanism.guarantee(mechanism.promise(public.relation)),
         draw=_draw(asked, of, mechanism),
         check=mechanism.check,
+        reason=taken.reason,
         seconds=_SECONDS + _SECONDS_OF_DRAW * drawn + _SECONDS_OF_ROW * (public.rows or 0),
         asked=asked,
         about=public,
@@ -184,19 +178,8 @@ def planned(asked: Quantiles, about: Any) -> QuantilesPlan:
     )
 
 
-def _per_round(asked: Quantiles, rounds: int, relation: Relation) -> Fraction:
-    """The epsilon of one selection: an equal part, or more where a delta allows it."""
-    epsilon, delta = exact("epsilon", asked.epsilon), exact("delta", asked.delta)
-    equal = epsilon / rounds
-    if not delta:
-        return equal
-    accountant = rounds_accountant(asked.budget)
-    found = calibrated_rounds(epsilon, delta, rounds, Fraction(0), relation, accountant)
-    return max(equal, exact("epsilon", found.parameter))
-
-
 def _draw(
-    asked: Quantiles, of: AskedColumn, mechanism: HalvingQuantiles
+    asked: Quantiles, of: AskedColumn, mechanism: QuantileMechanism
 ) -> Callable[[SealedTable, Key], ReleasedQuantiles]:
     """The draw, with its codes as numbers of the grid and in the order that was asked for."""
     parts, whole = asked.parts
