@@ -154,7 +154,7 @@ def test_two_neighbouring_joins_differ_in_nothing_but_the_release(tmp_path: Path
          "relation='add-remove'"),
         (lambda: wn.scores(joined(TABLES), id="page", score="topic"), "wn.read_table"),
         (lambda: wn.counts(joined(TABLES), item="page", person="visitor",
-                           text=wn.TextFormat(delimiter=";")), "are none"),
+                           text=wn.TextFormat(delimiter=";")), "are not"),
     ],
 )  # fmt: skip
 def test_joins_that_cannot_be_bounded_or_read_are_refused(made: Any, match: str) -> None:

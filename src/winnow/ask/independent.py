@@ -91,7 +91,7 @@ class IndependentSession(OpenSession[IndependentSizes]):
             new = len(self._check(asked))
             if fresh is not None and new > fresh:
                 raise SessionExhausted(
-                    f"{new:,} new questions, and {fresh:,} fresh answers may still be had; "
+                    f"{new:,} new questions were asked, and only {fresh:,} new answers are left; "
                     "questions that were answered before can be asked again"
                 )
             return self._ask(asked)
@@ -115,7 +115,7 @@ class IndependentSession(OpenSession[IndependentSizes]):
                 new.setdefault(question.key, question)
         if len(new) > self._answers.left:
             raise SessionExhausted(
-                f"{len(new):,} new questions, and {self._answers.left:,} of the "
+                f"{len(new):,} new questions were asked, and only {self._answers.left:,} of the "
                 f"{self.sizes.max_queries:,} that were paid for are left; questions that were "
                 "answered before can be asked again"
             )

@@ -160,7 +160,7 @@ def planned(asked: Ask, about: AboutTable | SealedTable) -> AskPlan:
         return _chosen(asked, public)
     if not isinstance(method, AskMethod):
         raise ParameterError(
-            f"method={shown(method)} answers no questions; give wn.MultiplicativeWeights(), "
+            f"method={shown(method)} does not answer questions; give wn.MultiplicativeWeights(), "
             "wn.Independent() or a word"
         )
     return method.plan(asked, public)

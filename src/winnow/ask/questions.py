@@ -246,7 +246,7 @@ def questions_of(schema: Schema, asked: Any) -> Workload:
         )
     if asked.schema is not schema and asked.schema != schema:
         raise ParameterError(
-            "the question is over another schema than the table; bind it to that one"
+            "the question is over a different schema from that of the table; bind it to that one"
         )
     return asked
 

@@ -108,7 +108,7 @@ def categories(name: str, values: Sequence[Any]) -> tuple[Any, ...]:
         )
     if len(set(plain)) != len(plain):
         again = next(v for i, v in enumerate(plain) if v in plain[:i])
-        raise ParameterError(f"column {name!r}: the value {shown(again)} stands more than once")
+        raise ParameterError(f"column {name!r}: the value {shown(again)} appears more than once")
     return plain
 
 

@@ -81,8 +81,8 @@ def learn(
 
     auto takes a vote of rules, or one rule where the rows are too few for a vote; of more than
     two classes an additive model, which adds up points for the value of every column. The class
-    of rules is public: it follows from the schema alone. What leaves comes with a guarantee and
-    a receipt, one rule also with a bound on its error on new rows.
+    of rules is public: it follows from the schema alone. The result has a guarantee and a
+    receipt, and one rule also a bound on its error on new rows.
     """
     from winnow.cli.files import refuse_overwriting
     from winnow.cli.recording import warn_of_other_labels
@@ -204,7 +204,7 @@ def plan(
     relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
     json: JsonOption = False,
 ) -> None:
-    """Say what would be learned and what is promised on new rows; nothing is read or spent."""
+    """Predict what would be learned and promised on new rows; nothing is read or spent."""
     from winnow.cli.printing import console, show_json
     from winnow.errors import ParameterError
 

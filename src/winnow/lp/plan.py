@@ -75,7 +75,7 @@ def planned(asked: Lp, about: LpProblem) -> LpPlan:
         case PersonRows():
             return _owned(asked, asked.method, about)
     raise ParameterError(
-        f"method={shown(asked.method)} says not who is private; give wn.ScalarSides(...) or "
+        f"method={shown(asked.method)} does not say who is protected; give wn.ScalarSides(...) or "
         "wn.PersonRows(...)"
     )
 
@@ -223,7 +223,8 @@ def _fewest(of: Callable[[int], OwnedProblem], most: int, wanted: LpBudget) -> i
     """The fewest exceptions with which alpha is promised, to a hundredth; more do, too."""
     if wanted.alpha is None:
         raise ParameterError(
-            "exceptions is missing; give it, or alpha= for the fewest with which that is promised"
+            "exceptions is missing; give it, or give alpha= to find the smallest number that "
+            "keeps it"
         )
     quick = replace(wanted, accountant="zcdp" if wanted.delta else "pure")  # nearly as good
 
@@ -232,7 +233,7 @@ def _fewest(of: Callable[[int], OwnedProblem], most: int, wanted: LpBudget) -> i
 
     if not enough(most):
         raise ParameterError(
-            f"alpha={wanted.alpha:g} is not to be promised however many of the {most:,} rows may "
+            f"alpha={wanted.alpha:g} cannot be promised, however many of the {most:,} rows may "
             "stay unmet; give a larger alpha, epsilon, or more rows"
         )
     low, high = 0, most
@@ -320,8 +321,8 @@ def program_in(problem: Any) -> LpProblem:
     """A sealed linear program."""
     if not isinstance(problem, LpProblem):
         raise ParameterError(
-            "this is no sealed linear program; make one with wn.lp_problem(A, b, c, opt=...) or "
-            "wn.read_lp(file, opt=...)"
+            "this is not a sealed linear program; make one with wn.lp_problem(A, b, c, opt=...) "
+            "or wn.read_lp(file, opt=...)"
         )
     return problem
 

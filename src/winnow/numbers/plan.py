@@ -136,7 +136,7 @@ def quantiles(about: AboutTable | SealedTable, asked: PlannedQuantiles) -> Quant
 def planned_for(asked: PlannedQuantiles, about: Any) -> QuantilesPlan:
     """The plan at the epsilon, or at the least that brings the error: it is error/epsilon."""
     if (asked.epsilon is None) == (asked.error is None):
-        raise ParameterError("a plan has an epsilon or a wanted error; give epsilon= or error=")
+        raise ParameterError("a plan takes either epsilon= or error=; give one of them")
     if asked.error is None:
         assert asked.epsilon is not None
         return planned(asked.at(asked.epsilon), about)

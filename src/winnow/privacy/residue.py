@@ -192,5 +192,7 @@ def _variation(squared: float) -> float:
 
 def _exactly(value: float) -> Fraction:
     if math.isinf(value):
-        raise GuaranteeError("no two normals are no worse than this event")
+        raise GuaranteeError(
+            "no pair of normal distributions bounds this event; use the zcdp accountant"
+        )
     return Fraction(value)

@@ -37,8 +37,8 @@ def table_sizings(budget: Budget | None, delta: Real, asked: str = "best") -> tu
     sizing = sizing_accountant(budget, delta)
     if asked not in ("best", sizing):
         raise ParameterError(
-            f"accountant={asked!r} does not size a release of delta={delta} for a "
-            f"budget that adds up by {budget.accountant!r}; leave it out"
+            f"accountant={asked!r} cannot size a release with delta={delta} for a budget with the "
+            f"accountant {budget.accountant!r}; leave it out"
         )
     both = sizing == "zcdp" and asked == "best" and budget.accountant == "combined"
     return ("summed", sizing) if both else (sizing,)

@@ -181,7 +181,7 @@ def indicators_of(
 
 def _check_indicators(types: dict[str, str], names: Sequence[str]) -> None:
     if not names:
-        raise DataError("there is no column beside person=; give a column for each item")
+        raise DataError("there is no column besides person=; give a column for each item")
     for place, name in enumerate(names, 1):
         if name not in types:
             raise DataError(missing_column(name, types))

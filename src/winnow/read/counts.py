@@ -107,8 +107,7 @@ def public_list(items: Sequence[Any] | str | Path) -> tuple[list[Any], tuple[str
     if len(set(texts)) != len(texts):
         first, again = repeated(texts)
         raise ParameterError(
-            f"item {first + 1} of the public list stands there more than once, again as item "
-            f"{again + 1}; list it once"
+            f"item {first + 1} of the public list appears again as item {again + 1}; list it once"
         )
     return public, tuple(texts)
 
@@ -141,7 +140,7 @@ def _checked(text: str) -> str:
     except UnicodeEncodeError:
         possible = False
     if not possible:
-        raise ParameterError("cannot be a text in a table; leave out NUL and half characters")
+        raise ParameterError("cannot be a text in a table; leave out NUL and unpaired surrogates")
     return text
 
 
@@ -325,7 +324,7 @@ def check_unit(unit: str | None, person: str | None, option: str = "person") -> 
         )
     if person is not None:
         raise ParameterError(
-            f"unit='row' and {option}={shown(person)} contradict; give one of them"
+            f"unit='row' and {option}={shown(person)} contradict each other; give one of them"
         )
 
 

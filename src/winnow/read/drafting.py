@@ -78,7 +78,7 @@ def _declarations(text: str, names: Sequence[str]) -> dict[str, Any]:
         said = {name: field.strip() for name, field in zip(header, row, strict=True)}
         name = said["column"]
         if name in found:
-            raise DataError(f"line {line}: the column {name!r} stands there more than once")
+            raise DataError(f"line {line}: the column {name!r} appears more than once")
         if name not in names:
             raise DataError(f"line {line}: {no_column(name, names)}")
         try:
@@ -124,7 +124,7 @@ def _form(name: str, said: dict[str, str]) -> dict[str, Any] | None:
     outside = said.get("outside", "")
     if outside:
         if outside not in ("other", "clip", "drop"):
-            raise DataError(f"outside={outside!r} is none of other, clip and drop")
+            raise DataError(f"outside={outside!r} is unknown; give other, clip or drop")
         form[outside] = True
     return form
 

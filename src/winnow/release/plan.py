@@ -186,7 +186,7 @@ def release(about: AboutTable | SealedTable, asked: PlannedRelease) -> ReleasePl
 def planned_for(asked: PlannedRelease, about: AboutTable | SealedTable) -> ReleasePlan:
     """The plan at an epsilon, or at the least one that brings the wanted error."""
     if (asked.epsilon is None) is (asked.error is None):
-        raise ParameterError("give epsilon, or the error that is wanted; one of the two")
+        raise ParameterError("give epsilon= or error=, one of them")
     epsilon = asked.epsilon
     if epsilon is None:
         assert asked.error is not None
@@ -273,9 +273,7 @@ def _least_epsilon(error_at: Callable[[float], float | None], error: float) -> f
     def largest(epsilon: float) -> float:
         found = error_at(epsilon)
         if found is None:
-            raise ParameterError(
-                "nothing is known of the error of this method beforehand; give epsilon"
-            )
+            raise ParameterError("the error of this method cannot be predicted; give epsilon")
         return max(found, _TINY)
 
     low, high, size, slope = _LEAST_EPSILON, math.inf, 1.0, -1.0
@@ -294,6 +292,8 @@ def _least_epsilon(error_at: Callable[[float], float | None], error: float) -> f
         if not low < size < high or (step > _QUICK and step % 2):
             size = math.sqrt(low * high) if high < math.inf else 2 * low
         if size > _MOST_EPSILON:
-            raise ParameterError(f"error={error:g} is not reached by any epsilon; allow more")
+            raise ParameterError(
+                f"error={error:g} is not reached by any epsilon; allow a larger one"
+            )
     short = float(f"{high:.5g}")
     return short if largest(short) <= error else high

@@ -82,7 +82,9 @@ def _answered(
     def numbers(values: Any) -> Floats:
         found = np.array([np.inf if each is None else each for each in values], np.float64)
         if found.shape != (common["workload"].size,):
-            raise ParameterError("there is not one number for each query of the workload")
+            raise ParameterError(
+                "the answers do not fit the workload; give one number for each query"
+            )
         return found
 
     errors = numbers(document["standard_errors"])

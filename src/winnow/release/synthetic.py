@@ -239,7 +239,9 @@ class SyntheticDistribution(Plotted, Framed):
                 f"a {type(workload).__name__} is not a workload; give one such as wn.marginals(2)"
             )
         if bound.schema != self.schema:
-            raise ParameterError("the workload is over another schema than the distribution")
+            raise ParameterError(
+                "the workload is over a different schema from that of the distribution"
+            )
         return bound
 
     def _fractions(self, bound: Any) -> Floats:

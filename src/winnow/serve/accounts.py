@@ -134,7 +134,10 @@ class Accounts:
         if problem.startswith("?"):
             raise ParameterError(f"there is no dataset {problem[1:]!r}; add it first")
         if problem:
-            raise ParameterError(f"{name!r} is known with the role {problem!r}; roles stay")
+            raise ParameterError(
+                f"{name!r} has the role {problem!r}, and a role cannot be changed; choose another "
+                "name"
+            )
         return identity, secret
 
     def tokens(self) -> list[Token]:
@@ -250,8 +253,8 @@ class Accounts:
         outcome = self._store.change(added)
         if outcome == "other":
             raise ParameterError(
-                f"the dataset {name!r} is declared differently already; a declaration stays. Give "
-                "it as it was, or choose another name"
+                f"the dataset {name!r} was declared differently before, and a declaration cannot "
+                "be changed; give it as it was, or choose another name"
             )
         return outcome == "new"
 

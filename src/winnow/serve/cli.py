@@ -124,7 +124,9 @@ def demo(
     folder: Annotated[
         Path, typer.Option("--folder", metavar="DIR", help="Where its files go.")
     ] = Path("winnow-serve-demo"),
-    port: Annotated[int, typer.Option("--port", metavar="N", help="Where it listens.")] = 8100,
+    port: Annotated[
+        int, typer.Option("--port", metavar="N", help="The port it listens on.")
+    ] = 8100,
 ) -> None:
     """Start a server with made-up data, an owner's token and two analysts' tokens.
 
@@ -150,7 +152,7 @@ def demo(
 @reported()
 def check(config: ConfigOption = _CONFIG, json: Annotated[
     bool, typer.Option("--json", help="As JSON.")] = False) -> None:  # fmt: skip
-    """Check a configuration: settings, files, schemas, keys, store, ledger, and what answers bring.
+    """Check a configuration: settings, files, schemas, keys, store, ledger and limits.
 
     Nothing is served or spent.
     """
@@ -185,10 +187,14 @@ def token_new(
     ] = "analyst",
     scopes: Annotated[
         str,
-        typer.Option("--scopes", metavar="LIST", help="Some of the role's, such as read,ask."),
+        typer.Option(
+            "--scopes",
+            metavar="LIST",
+            help="A part of the role's scopes, such as read,ask; by default all.",
+        ),
     ] = "",
     days: Annotated[
-        float | None, typer.Option("--days", metavar="N", help="After how many days it ends.")
+        float | None, typer.Option("--days", metavar="N", help="Days until it expires.")
     ] = None,
     dataset: Annotated[
         list[str] | None,
@@ -211,7 +217,7 @@ def token_new(
 @reported()
 def token_list(config: ConfigOption = _CONFIG, json: Annotated[
     bool, typer.Option("--json", help="As JSON.")] = False) -> None:  # fmt: skip
-    """List all tokens, without what they are."""
+    """List all tokens; what they are is not shown."""
     import json as writer
 
     tokens = _accounts(_config(config)).tokens()
@@ -232,7 +238,7 @@ def token_revoke(
     token: Annotated[str, typer.Argument(metavar="TOKEN", help="Its id, as the list shows it.")],
     config: ConfigOption = _CONFIG,
 ) -> None:
-    """End a token at once."""
+    """Revoke a token; it ends at once."""
     if not _accounts(_config(config)).revoke(token, by="command line"):
         raise ParameterError(f"there is no token {token!r}; see winnow serve token list")
     typer.echo(f"token {token} ended")
@@ -242,8 +248,11 @@ def token_revoke(
 def dataset_add(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What analysts call it.")],
     path: Annotated[str, typer.Option("--path", metavar="FILE", help="The private data.")],
-    epsilon: Annotated[float, typer.Option("--epsilon", metavar="E", help="The cap, for good.")],
-    delta: Annotated[float, typer.Option("--delta", metavar="D", help="The same for delta.")] = 0.0,
+    epsilon: Annotated[
+        float,
+        typer.Option("--epsilon", metavar="E", help="The cap on epsilon; it cannot be changed."),
+    ],
+    delta: Annotated[float, typer.Option("--delta", metavar="D", help="The cap on delta.")] = 0.0,
     kind: Annotated[
         str, typer.Option("--kind", metavar="KIND", help="table, events or baskets.")
     ] = "table",
@@ -251,13 +260,16 @@ def dataset_add(
         str | None, typer.Option("--schema", metavar="FILE", help="The public schema of a table.")
     ] = None,
     person: Annotated[
-        str | None, typer.Option("--person", metavar="COLUMN", help="Whose row it is.")
+        str | None, typer.Option("--person", metavar="COLUMN", help="The column of people.")
     ] = None,
     max_per_person: Annotated[
-        int, typer.Option("--max-per-person", metavar="N", help="What counts of one person.")
+        int,
+        typer.Option(
+            "--max-per-person", metavar="N", help="The most rows or items of one person that count."
+        ),
     ] = 1,
     item: Annotated[
-        str | None, typer.Option("--item", metavar="COLUMN", help="What is counted.")
+        str | None, typer.Option("--item", metavar="COLUMN", help="The column of items.")
     ] = None,
     relation: Annotated[
         str | None,
@@ -268,7 +280,7 @@ def dataset_add(
     ] = "",
     config: ConfigOption = _CONFIG,
 ) -> None:
-    """Add a dataset; a server that runs opens it within some seconds.
+    """Add a dataset; a running server opens it within seconds.
 
     Questions and further settings are for the configuration file.
     """
@@ -311,10 +323,10 @@ def dataset_list(config: ConfigOption = _CONFIG) -> None:
 def share_set(
     dataset: Annotated[str, typer.Argument(metavar="DATASET", help="Its name.")],
     analyst: Annotated[str, typer.Argument(metavar="ANALYST", help="Whose share it is.")],
-    part: Annotated[float, typer.Argument(metavar="PART", help="Of the cap, from 0 to 1.")],
+    part: Annotated[float, typer.Argument(metavar="PART", help="A share of the cap, from 0 to 1.")],
     config: ConfigOption = _CONFIG,
 ) -> None:
-    """Let an analyst use at most a part of a dataset's cap; what was used counts."""
+    """Let an analyst use at most a part of a dataset's cap; earlier use counts."""
     from winnow.privacy.ledger import Ledger
 
     found = _config(config)

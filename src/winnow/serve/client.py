@@ -251,7 +251,7 @@ class Client(Verbs[Released[Any]]):
         asked = list(question) if isinstance(question, Sequence) else [question]
         for each in asked:
             if not isinstance(each, Predicates):
-                raise ParameterError(f"{type(each).__name__} is no question; give wn.where(...)")
+                raise ParameterError(f"{type(each).__name__} is not a question; give wn.where(...)")
         wanted = [_conditions(one) for each in asked for one in each.conditions]
         key, found = self._key or _fresh_key(), []
         portions = portioned(wanted)

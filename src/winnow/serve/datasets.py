@@ -171,7 +171,7 @@ def open_dataset(
     )
     files = declared.files(home)
     if not files:
-        raise DataError(f"the dataset {name!r}: no file is called {declared.path!r}")
+        raise DataError(f"the dataset {name!r}: there is no file {declared.path!r}")
     with instead(
         lambda error: DataError(f"the dataset {name!r} cannot be read: {reason(error)}"), OSError
     ):
@@ -300,8 +300,8 @@ def fitting(opened: OpenDataset, kind: str) -> None:
     possible = RELEASES[opened.declared.kind]
     if kind not in possible:
         raise ParameterError(
-            f"the dataset {opened.name!r} holds {opened.declared.kind}: {kind!r} is not for them; "
-            f"there is: {', '.join(possible)}"
+            f"the dataset {opened.name!r} holds {opened.declared.kind}, which do not "
+            f"take {kind!r}; they take: {', '.join(possible)}"
         )
 
 

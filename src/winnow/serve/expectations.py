@@ -85,7 +85,7 @@ def _of_kind(opened: OpenDataset, order: bodies.AnyOrder, budget: Budget) -> Exp
 
 def _given(order: bodies.AnyOrder) -> float:
     if order.epsilon is None:
-        raise ParameterError("nothing is known of this error beforehand; give epsilon")
+        raise ParameterError("this error cannot be predicted; give epsilon")
     return order.epsilon
 
 

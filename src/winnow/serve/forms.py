@@ -70,7 +70,7 @@ class Form:
             return float(text)
         except ValueError:
             pass
-        raise ParameterError(f"{says} is {text[:40]!r}, which is no number; write one like 0.5")
+        raise ParameterError(f"{says} is {text[:40]!r}, which is not a number; write one like 0.5")
 
     def numbers(self, name: str, says: str) -> list[float]:
         """Numbers with commas between them."""
@@ -78,13 +78,13 @@ class Form:
             return [float(part) for part in self.one(name).split(",")]
         except ValueError:
             pass
-        raise ParameterError(f"{says} are no numbers; write them like 0.25, 0.5, 0.75")
+        raise ParameterError(f"{says} are not numbers; write them like 0.25, 0.5, 0.75")
 
     def whole(self, name: str, says: str) -> int | None:
         """A whole number; None: nothing was written."""
         found = self.number(name, says)
         if found is not None and not found.is_integer():
-            raise ParameterError(f"{says} is {found:g}, which is no whole number")
+            raise ParameterError(f"{says} is {found:g}, which is not a whole number")
         return None if found is None else int(found)
 
     def __contains__(self, name: str) -> bool:

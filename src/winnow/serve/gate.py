@@ -105,7 +105,7 @@ class Gate:
     def unreadable(self) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
         """The answer to what is no HTTP: status, headers and body, as of any other refusal."""
         answer = _Answer()
-        answer.problem(Refusal("unreadable", "this is no request of HTTP/1.1").problem)
+        answer.problem(Refusal("unreadable", "this is not an HTTP/1.1 request").problem)
         start, content = answer.finished(self._headers)
         self._counted(start["status"])
         return start["status"], start["headers"], content

@@ -285,7 +285,7 @@ class OrderPlans:
         """What to expect of an order, and at further epsilons; of a wanted error, its epsilon."""
         fitting(opened, kind_of(order))
         if (order.epsilon is None) is (order.error is None):
-            raise ParameterError("give epsilon, or the error that is wanted; one of the two")
+            raise ParameterError("give epsilon= or error=, one of them")
         check_size(opened, order, self._result_bytes)
         further = [msgspec.structs.replace(order, epsilon=size, error=None) for size in curve]
         wanted = {_key(each, accountant): Step(each, priced=False) for each in further}

@@ -141,7 +141,7 @@ class Actor:
         except queue.Full:
             full = True
         if full:
-            raise Refusal("busy", "as many questions as may wait are waiting; try again later")
+            raise Refusal("busy", "too many questions are waiting; try again later")
         return reply
 
     def _run(self) -> None:

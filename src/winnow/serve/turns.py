@@ -244,7 +244,8 @@ def check_places(mine: int, each: int, total: int, most: float, what: str) -> No
     if mine >= each:
         raise Refusal(
             "too-many",
-            f"{mine:,} {what} of yours are waiting, as many as one may have; wait for one of them",
+            f"{mine:,} {what} of yours are waiting, the most that one analyst may have; wait for "
+            "one of them",
         )
     if total >= most:
-        raise Refusal("busy", f"as many {what} as may wait are waiting; try again later")
+        raise Refusal("busy", f"too many {what} are waiting; try again later")

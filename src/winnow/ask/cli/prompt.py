@@ -96,7 +96,7 @@ def _conditions(pieces: list[str], text: str) -> list[list[str]]:
         else:
             found[-1].append(piece)
     if not all(found):
-        raise _unreadable(text, "a condition is empty")
+        raise _unreadable(text, "a condition is empty; write column=value")
     return found
 
 
@@ -105,7 +105,7 @@ def _condition(column: Column, pieces: list[str], text: str) -> Any:
         split = pieces.index("..")
         low, high = pieces[:split], pieces[split + 1 :]
         if ".." in high or "=" in high or "|" in pieces:
-            raise _unreadable(text, "a range is low..high")
+            raise _unreadable(text, "write a range as low..high")
         return _bound(column, low), _bound(column, high)
     values: list[list[str]] = [[]]
     for piece in pieces:

@@ -62,21 +62,27 @@ class GivenClass:
         """(score, members), or (score, how many, function); messages tell no value."""
         if not isinstance(entry, tuple) or len(entry) not in (2, 3):
             raise DataError(
-                "a class is (score, members), or (score, how many, a function that draws a member)"
+                "a class has another form; give (score, members), or (score, how many, a "
+                "function that draws a member)"
             )
         score, members = _score(entry[0]), entry[-1]
         if len(entry) == 2:
             if not hasattr(members, "__len__") or not hasattr(members, "__getitem__"):
                 raise DataError(
-                    "the members of a class are a sequence; for a function give "
+                    "the members of a class are not a sequence; give a list, or with a function "
                     "(score, how many, function)"
                 )
             return cls(score, len(members), members)
         size = entry[1]
         if isinstance(size, bool) or not isinstance(size, numbers.Integral) or size < 0:
-            raise DataError("how many candidates a class has is a whole number, 0 or more")
+            raise DataError(
+                "the number of candidates of a class is not a whole number; give 0 or more"
+            )
         if not callable(members):
-            raise DataError("with (score, how many, function) the last is a function")
+            raise DataError(
+                "the last part of (score, how many, function) is not a function; give one that "
+                "draws a member"
+            )
         return cls(score, int(size), members)
 
 
@@ -110,7 +116,9 @@ class ClassSource:
         for entry in self._rest:
             found = GivenClass.parse(entry)
             if self.lazy and self._known and found.score > self._known[-1].score:
-                raise DataError("classes that are listed lazily must come by decreasing score")
+                raise DataError(
+                    "classes that are listed lazily are not in order of decreasing score; sort them"
+                )
             self._known.append(found)
             return True
         return False
@@ -224,7 +232,10 @@ class GivenRanks:
             if new:
                 seen.add(found)
                 return found
-        raise DataError("a function keeps drawing the same members; is its class so large?")
+        raise DataError(
+            "a function keeps drawing the same members; check that its class is as large as "
+            "declared"
+        )
 
     def sample(self, stream: BitStream) -> tuple[int, Key] | None:
         """Classes are listed one after another."""
@@ -250,7 +261,7 @@ def _score(value: Any) -> Score:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise DataError("the score of a class is an integer or a float")
+        raise DataError("the score of a class is not a number; give an integer or a float")
     if not math.isfinite(value):
         raise DataError("the score of a class is NaN or infinite")
     return value

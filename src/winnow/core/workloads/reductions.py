@@ -188,7 +188,9 @@ def listed_cells(schema: Schema, rows: Any) -> Integers:
         if codes.ndim != 2 or codes.shape[1] != width or not len(codes):
             raise refusal
         if (codes < 0).any() or (codes >= np.array(schema.shape)).any():
-            raise ParameterError("universe= has a code that its column has not; give codes from 0")
+            raise ParameterError(
+                "universe= has a code that its column does not have; give codes from 0"
+            )
         return np.unique(codes, axis=0)
     if isinstance(rows, str) or not isinstance(rows, Sequence | np.ndarray) or not len(rows):
         raise refusal
@@ -200,7 +202,7 @@ def listed_cells(schema: Schema, rows: Any) -> Integers:
         for column, label, known in zip(schema.names, row, places, strict=True):
             if str(label) not in known:
                 raise ParameterError(
-                    f"universe= names {shown(label)}, which is no label of the column {column}"
+                    f"universe= names {shown(label)}, which is not a label of the column {column}"
                 )
         found.append([known[str(label)] for label, known in zip(row, places, strict=True)])
     return np.unique(np.array(found, np.int64), axis=0)

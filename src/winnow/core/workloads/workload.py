@@ -171,7 +171,9 @@ class Workload:
         if not isinstance(other, Workload):
             return NotImplemented
         if other.schema != self.schema:
-            raise ParameterError("workloads over different schemas have no union; bind both to one")
+            raise ParameterError(
+                "workloads over different schemas cannot be added; bind both to one"
+            )
         return Workload(self.schema, self.parts + other.parts)
 
     def __len__(self) -> int:
@@ -251,7 +253,7 @@ def bound_workload(given: Any, schema: Schema, memory: str | int) -> Workload:
         )
     if given.schema != schema:
         raise ParameterError(
-            "the workload is over another schema than the table; bind it to that one"
+            "the workload is over a different schema from that of the table; bind it to that one"
         )
     return given
 

@@ -60,7 +60,7 @@ class PlannedBounds(AskedBounds):
 
     error: Annotated[
         Real | None,
-        Option("How many rows may lie beyond a bound, in the place of epsilon=.", "ROWS", above=0),
+        Option("Instead of epsilon=: how many rows may lie beyond a bound.", "ROWS", above=0),
     ] = None
 
     def plan(self, about: Any) -> BoundsPlan:
@@ -68,7 +68,7 @@ class PlannedBounds(AskedBounds):
         from winnow.numbers.bounds.plan import planned
 
         if (self.epsilon is None) == (self.error is None):
-            raise ParameterError("a plan has an epsilon or a wanted error; give epsilon= or error=")
+            raise ParameterError("a plan takes either epsilon= or error=; give one of them")
         said = {each.name: getattr(self, each.name) for each in fields(AskedBounds)}
         if self.error is None:
             return planned(Bounds(**said), about)

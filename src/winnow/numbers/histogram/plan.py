@@ -138,14 +138,14 @@ def histogram(about: AboutTable | SealedTable, asked: PlannedHistogram) -> Histo
 def planned_for(asked: PlannedHistogram, about: Any) -> HistogramPlan:
     """The plan at the epsilon, or at the least of four digits that brings the error."""
     if (asked.epsilon is None) == (asked.error is None):
-        raise ParameterError("a plan has an epsilon or a wanted error; give epsilon= or error=")
+        raise ParameterError("a plan takes either epsilon= or error=; give one of them")
     if asked.epsilon is not None:
         return planned(asked.at(asked.epsilon), about)
     assert asked.error is not None
     wanted = float(asked.error)
     low, high = 2.0**-20, 2.0**20
     if planned(asked.at(high), about).error > wanted:
-        raise ParameterError(f"error={wanted:g} is not reached by any epsilon; allow more")
+        raise ParameterError(f"error={wanted:g} is not reached by any epsilon; allow a larger one")
     while high / low > 1.0001:
         middle = (low * high) ** 0.5
         reached = planned(asked.at(middle), about).error <= wanted

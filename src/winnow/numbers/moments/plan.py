@@ -186,7 +186,7 @@ def moments(about: AboutTable | SealedTable, asked: PlannedMoments) -> MomentsPl
 def planned_for(asked: PlannedMoments, about: Any) -> MomentsPlan:
     """The plan at an epsilon, or at the least one that brings the wanted error."""
     if (asked.epsilon is None) == (asked.error is None):
-        raise ParameterError("a plan has an epsilon or a wanted error; give epsilon= or error=")
+        raise ParameterError("a plan takes either epsilon= or error=; give one of them")
     if asked.epsilon is not None:
         return planned(asked.at(asked.epsilon), about)
     assert asked.error is not None
@@ -209,7 +209,9 @@ def planned_for(asked: PlannedMoments, about: Any) -> MomentsPlan:
     while not reached(high):
         low, high = high, 2 * high
         if high > _MOST_EPSILON:
-            raise ParameterError(f"error={wanted:g} is not reached by any epsilon; allow more")
+            raise ParameterError(
+                f"error={wanted:g} is not reached by any epsilon; allow a larger one"
+            )
     for _ in range(_STEPS):
         if high / low < 1.0001:
             break
@@ -230,8 +232,8 @@ def planned(asked: Moments, about: Any) -> MomentsPlan:
         declared = public.schema.columns[found.place]
         if found.grid.unit and ("sum" in asked.statistics or asked.bounds == "auto"):
             raise ParameterError(
-                f"{name!r} holds dates or times, which have no sum and no zero that bounds grow "
-                'from; name the statistics, such as ["mean", "deviation"]'
+                f"{name!r} holds dates or times, which have neither sums nor private "
+                'bounds; name other statistics, such as ["mean", "deviation"]'
             )
         optional = declared.missing_code is not None or declared.other
         columns.append(ValuedColumn(name, found.place, found.grid, optional, declared.clip))

@@ -295,8 +295,8 @@ class Ledger:
         held = self._store.hold(label)
         if held is None:
             raise LedgerError(
-                f"another interactive session on the dataset {label!r} is open; sessions on one "
-                "dataset are had one at a time. Close it first"
+                f"another interactive session on the dataset {label!r} is open, and a dataset has "
+                "one at a time; close it first"
             )
         return held
 
@@ -315,7 +315,7 @@ class Ledger:
             latest = chain.about("session", label, session)
             if latest is not None and latest.sequence > seen:
                 raise LedgerError(
-                    "somebody else went on with this session meanwhile, from a copy of its "
+                    "this session was continued elsewhere in the meantime, from a copy of its "
                     "state; nothing was shown. Close it here"
                 )
             account = self._account(chain, label)

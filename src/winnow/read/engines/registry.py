@@ -54,7 +54,7 @@ def engine_for(
         tables = [*given.tables, *given.public.values()]
         written = [_is_text(table) for table in tables]
         if text.said and not any(written):
-            raise ParameterError(f"{ONLY_TEXT_FILES}; these sources are none")
+            raise ParameterError(f"{ONLY_TEXT_FILES}; these sources are not")
         parts = [
             engine_for(table, memory, used, text if is_text else PLAIN)
             for table, is_text in zip(tables, written, strict=True)
@@ -63,7 +63,7 @@ def engine_for(
     named = opened(given) if names_database(given) else Database(given, None)
     source = Source(named.source, memory, used, text)
     if text.said and source.paths is None:
-        raise ParameterError(f"{ONLY_TEXT_FILES}; this source is none")
+        raise ParameterError(f"{ONLY_TEXT_FILES}; this source is not one")
     for kind in ENGINES:
         found = kind.of(source)
         if found is not None:

@@ -284,7 +284,7 @@ class Promised:
                 return rounds
         rows, _ = self.fewest_rows()
         raise ParameterError(
-            f"alpha={self.alpha:g} is not to be promised of {n:,} rows; it needs {rows:,}, a "
+            f"alpha={self.alpha:g} cannot be promised with {n:,} rows; it needs {rows:,}, a "
             "larger epsilon, or a larger alpha"
         )
 

@@ -207,7 +207,7 @@ def tabulate(
 def planned_for(asked: PlannedTabulate, given: Any) -> TabulatePlan:
     """The plan at an epsilon, or at the least one that brings the wanted error."""
     if (asked.epsilon is None) is (asked.error is None):
-        raise ParameterError("give epsilon, or the error that is wanted; one of the two")
+        raise ParameterError("give epsilon= or error=, one of them")
     if asked.epsilon is not None:
         return asked.at(asked.epsilon).plan(given)
     assert asked.error is not None
@@ -216,7 +216,7 @@ def planned_for(asked: PlannedTabulate, given: Any) -> TabulatePlan:
     def reached(epsilon: float) -> bool:
         largest = asked.at(epsilon).plan(public).error
         if largest is None:
-            raise ParameterError("nothing is known of this error beforehand; give epsilon")
+            raise ParameterError("this error cannot be predicted; give epsilon")
         return largest <= error
 
     return asked.at(_least_epsilon(reached, error)).plan(public)
@@ -320,7 +320,9 @@ def _least_epsilon(reached: Callable[[float], bool], error: float) -> float:
     while not reached(high):
         low, high = high, 2 * high
         if high > _MOST_EPSILON:
-            raise ParameterError(f"error={error:g} is not reached by any epsilon; allow more")
+            raise ParameterError(
+                f"error={error:g} is not reached by any epsilon; allow a larger one"
+            )
     for _ in range(_STEPS):
         if high / low < 1.0001:
             break

@@ -78,7 +78,7 @@ def margin(
     out: OutOption = None,
     plot: Annotated[Path | None, plot_of("Draw the needed margins against the universe")] = None,
 ) -> None:
-    """Say which margin large-margin needs, and from which universe on it is worth it.
+    """Predict the margin that large-margin needs, and the universe from which it pays.
 
     It is compared with permute-and-flip and the exponential mechanism, with the thresholds
     of the paper and with tight ones. No data are read and nothing is spent.

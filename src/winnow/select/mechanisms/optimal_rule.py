@@ -86,9 +86,12 @@ class OptimalRule(UnknownDomain):
                 "method='weighted-gaussian'"
             )
         if self.with_counts:
-            raise ParameterError("optimal-rule tells no counts; use method='truncated-laplace'")
+            raise ParameterError("optimal-rule releases no counts; use method='truncated-laplace'")
         if self.k != EVERY:
-            raise ParameterError("optimal-rule releases labels without an order, and no k of them")
+            raise ParameterError(
+                "optimal-rule releases labels without an order, so it cannot choose k of them; "
+                "use method='weighted-gaussian'"
+            )
 
     @property
     def name(self) -> str:

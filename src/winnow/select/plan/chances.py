@@ -82,7 +82,7 @@ class GapProfile:
         if candidates is not None and candidates != given:
             raise ParameterError(
                 f"candidates={candidates} does not match gaps, which describes {given} candidates "
-                "(the best and one for each gap); drop candidates or mend gaps"
+                "(the best and one for each gap); leave out candidates, or correct gaps"
             )
         return cls._grouped(values, counts)
 

@@ -165,7 +165,7 @@ def planned(asked: FindLabels, given: Any) -> LabelsPlan:
         )
     if method != AUTO and not isinstance(method, OF_LABELS):
         words = ", ".join(each.word() for each in OF_LABELS)
-        raise ParameterError(f"method={shown(method)} finds no labels; choose one of: {words}")
+        raise ParameterError(f"method={shown(method)} does not find labels; choose one of: {words}")
     accountant = rounds_accountant(asked.budget)
     return _planned(method, repr(method), public, asked.epsilon, asked.delta, accountant)
 

@@ -75,7 +75,10 @@ def release_page(
     synthetic = released.value
     errors = synthetic.errors
     if synthetic.workload is None:
-        raise ParameterError("this distribution was read from a file; a page is made of a release")
+        raise ParameterError(
+            "this distribution was read from a file, and a report needs the release itself; make "
+            "it of that"
+        )
     body = [f"<h1>{text(title)}</h1>\n", _lead(released, date, private is not None)]
     if released.receipt.randomness != "os":
         body.append(

@@ -57,7 +57,7 @@ def public_scores(scores: Any) -> Scores:
     result = np.ascontiguousarray(array, np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         if not np.isfinite(result.max() - result.min()):
-            raise ParameterError("scores are not finite, or span more than a float64; mend them")
+            raise ParameterError("scores are not finite, or span more than a float64; correct them")
     return result
 
 

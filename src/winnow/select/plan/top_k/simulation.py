@@ -296,7 +296,7 @@ def _row(
             raise ParameterError(
                 "no epsilon is known at which it reaches the target chance; give epsilon"
                 if needed is None
-                else "the target is reached by a blind draw; give epsilon, or ask for more"
+                else "the target is reached by a random guess; give epsilon, or ask for more"
             )
         epsilon = needed
     mechanism = candidate.at(epsilon)

@@ -180,7 +180,7 @@ class TopKPlan(PickPlan):
     def _scores(self) -> AboutScores:
         if not isinstance(self.about, AboutScores) or self.about.private or self.by_group:
             raise ParameterError(
-                "what is simulated is a public list of items; plan for wn.plan.counts(candidates=)"
+                "only a public list of items can be simulated; plan for wn.plan.counts(candidates=)"
             )
         return self.about
 
@@ -248,7 +248,10 @@ def planned(asked: TopK, given: Any) -> TopKPlan:
     """The plan of a top k, by what is public of the counts."""
     public, method = about(given), asked.method
     if method != AUTO and not isinstance(method, PickMethod):
-        raise ParameterError(f"method={shown(method)} finds nothing; give wn.Joint() or a word")
+        raise ParameterError(
+            f"method={shown(method)} is not a method of top_k; give wn.Joint() or a word such as "
+            "'joint'"
+        )
     return _planned(
         method, repr(method), public, asked.epsilon, asked.delta, int(asked.k), asked.ordered,
         asked.with_counts, asked.with_cut, rounds_accountant(asked.budget),
@@ -342,7 +345,7 @@ def planned_for(asked: PlannedTopK, given: Any) -> TopKPlan:
     def error(epsilon: float) -> float:
         bound = asked.at(epsilon).plan(given).error
         if bound is None:
-            raise ParameterError("nothing is known of this error beforehand; give epsilon")
+            raise ParameterError("this error cannot be predicted; give epsilon")
         return bound
 
     return asked.at(_least(error, float(asked.error))).plan(given)
@@ -354,7 +357,9 @@ def _least(bound: Callable[[float], float], error: float) -> float:
     while bound(high) > error:
         low, high = high, 2 * high
         if high > 2.0**20:
-            raise ParameterError(f"error={error:g} is not reached by any epsilon; allow more")
+            raise ParameterError(
+                f"error={error:g} is not reached by any epsilon; allow a larger one"
+            )
     for _ in range(_STEPS):
         if high / low < 1.0001:
             break
