@@ -119,7 +119,7 @@ class LpExpected:
             look = f"{what} with deviation {self.check_deviation:.3g}"
             rows.append(("measured", "; ".join(filter(None, (times, look)))))
         if self.hopeless:
-            rows.append(("verdict", "hopeless at this budget: any point is promised as much"))
+            rows.append(("verdict", "of no use at this budget: every point meets this bound"))
         elif self.meets_alpha is False:
             rows.append(("verdict", f"the promise misses alpha={self.budget.alpha:g}"))
         return rows

@@ -292,7 +292,7 @@ def _split(geometry: Geometry, aim: Aim, joint: Sequence[Space]) -> Strategy:
     weights = _weights(geometry.parts, aim.objective)
     shares = laplace_split(geometry, _gains(geometry, weights, aim), joint)
     entries = [(TableForm(place, False), share) for place, share in shares.items()]
-    title = _title(geometry) + (", joint tables too" if joint else "")
+    title = _title(geometry) + (", also joint tables" if joint else "")
     return _strategy(f"{title}, laplace noise", geometry, entries, "laplace", aim)
 
 
@@ -307,7 +307,7 @@ def _joint(geometry: Geometry, aim: Aim, joint: Sequence[Space]) -> Iterator[Str
 
 def _title(geometry: Geometry) -> str:
     deep = any(tree.levels > 1 for tree in geometry.trees.values())
-    return "blocks in the best proportions" if deep else "cells in the best proportions"
+    return f"{'blocks' if deep else 'cells'} with the best shares of the budget"
 
 
 def _plain(cells: Strategy) -> Strategy:
