@@ -264,7 +264,7 @@ def test_a_session_can_be_recorded(files: Path) -> None:
         (["--synthesise", "marginals:1", "--out", "a.csv", "--method", "independent"], "no hypo"),
         (["--smoothness", "1", *WEIGHTS], "universe"),
         (["--phi", "0.1", *WEIGHTS], "universe"),
-        (["--universe", "12", "--smoothness", "1", "--phi", "far"], "neither a number"),
+        (["--universe", "12", "--smoothness", "1", "--phi", "far"], "not a number"),
         (["--universe", "missing.csv", *WEIGHTS], "nor a file with a list"),
         (["--universe", "QUESTIONS", *WEIGHTS], "give the columns"),
         (["--warm-start", "much", *WEIGHTS], "is not a number; give one, or auto"),

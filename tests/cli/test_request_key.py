@@ -367,7 +367,7 @@ def test_a_budget_with_a_written_key_draws_from_it_once(folder: Path) -> None:
     key = WrittenKey.fresh()
     budget = requested(folder, key)
     first = winnow.select(scores, epsilon=0.1, budget=budget)
-    with pytest.raises(GrantError, match="is for a single release"):
+    with pytest.raises(GrantError, match="is for one release"):
         winnow.select(scores, epsilon=0.1, budget=budget)
     again = winnow.select(scores, epsilon=0.1, budget=requested(folder, key))
     assert again.value == first.value and charges() == 1

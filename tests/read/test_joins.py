@@ -136,7 +136,7 @@ def test_two_neighbouring_joins_differ_in_nothing_but_the_release(tmp_path: Path
         (lambda: wn.Join(VISITS, on="visitor"), "two tables or more"),
         (lambda: wn.Join(VISITS, PEOPLE, on=3), "not the name"),  # type: ignore[arg-type]
         (lambda: wn.Join(VISITS, PEOPLE, on="visitor", how="outer"), "how="),  # type: ignore[arg-type]
-        (lambda: wn.Join(VISITS, on="visitor", public=[PAGES]), "no mapping"),  # type: ignore[arg-type]
+        (lambda: wn.Join(VISITS, on="visitor", public=[PAGES]), "not a mapping"),  # type: ignore[arg-type]
         (lambda: wn.counts(joined(TABLES), item="page"), "protect people"),
         (lambda: wn.counts(wn.Join(VISITS, VISITS, on="page"), item="page", person="visitor"),
          "put together with rows of others"),

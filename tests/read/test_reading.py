@@ -16,7 +16,7 @@ COUNTED: dict[str, Any] = {"item": "what", "person": "who"}
 @pytest.mark.parametrize(
     ("read", "what"),
     [
-        (lambda: wn.counts(LOG, **COUNTED, text=","), "text=',' does not say"),
+        (lambda: wn.counts(LOG, **COUNTED, text=","), "text=',' is not a wn.TextFormat"),
         (lambda: wn.counts(LOG, **COUNTED, reading="2GB"), "reading='2GB' is not a wn.Reading"),
         (lambda: wn.Reading(keep="disk"), "keep='disk' is unknown"),
         (lambda: wn.Reading(parts=0), "parts=0 is below 1"),

@@ -195,7 +195,7 @@ def test_a_session_pays_for_lists_and_an_estimate_of_what_was_cut() -> None:
         (lambda: wn.Groups(3), "not the name of a column"),  # type: ignore[arg-type]
         (lambda: wn.Groups("country", most=0), "most"),
         (lambda: wn.Groups("country", names="DE"), "not a list"),
-        (lambda: counted(wn.Groups("country", names=["DE", "DE"])), "more than once"),
+        (lambda: counted(wn.Groups("country", names=["DE", "DE"])), "appears again"),
         (lambda: counted("nowhere"), "nowhere"),
         (lambda: counted("page"), "is named for the groups"),
         (lambda: counted("country", items=PAGES), "list them, too"),
