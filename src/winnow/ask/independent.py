@@ -75,10 +75,10 @@ class IndependentSession(OpenSession[IndependentSizes]):
         questions = [taken(asked, query) for query in range(asked.size)]
         with self._held(len(questions)), self._lock:
             self._check(questions)
-            found: list[Answer] = []
+            answers: list[Answer] = []
             for first in range(0, len(questions), _TOGETHER):
-                found += self._ask(questions[first : first + _TOGETHER])
-            return found
+                answers += self._ask(questions[first : first + _TOGETHER])
+            return answers
 
     @guarded
     def ask_many(self, questions: Sequence[Any], *, fresh: int | None = None) -> list[Answer]:

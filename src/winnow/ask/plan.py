@@ -232,9 +232,9 @@ def _independent(
 def compared(asked: Ask, about: AboutTable) -> tuple[AskRow, ...]:
     """What each method promises, also where no session can be opened."""
     if asked.method in (AUTO, Independent(), MultiplicativeWeights()):
-        found = _weights_or_none(asked, about)
+        weights = _weights_or_none(asked, about)
         other = row_of(_single(asked, about).sizes)
-        return (useless_row(HYPOTHESIS) if found is None else row_of(found)), other
+        return (useless_row(HYPOTHESIS) if weights is None else row_of(weights)), other
     return asked.plan(about).compared
 
 

@@ -150,8 +150,8 @@ def instant(name: str, given: object) -> str:
     if not isinstance(text, str) or not _INSTANT.fullmatch(text):
         raise wrong
     with instead(wrong, ValueError):
-        found = datetime.datetime.fromisoformat(text)
-    return found.isoformat().removesuffix("T00:00:00")
+        moment = datetime.datetime.fromisoformat(text)
+    return moment.isoformat().removesuffix("T00:00:00")
 
 
 def equal_bins(name: str, limits: object, bins: object) -> tuple[Number, ...]:

@@ -66,8 +66,8 @@ class NumberGrid:
     def values(self, codes: NDArray[np.int64]) -> NDArray[Any]:
         """The numbers of codes: whole ones where all of the grid are, else the nearest floats."""
         whole = self.low.denominator == self.step.denominator == 1
-        found, places = np.unique(codes, return_inverse=True)
-        numbers = [self.value(code) for code in found.tolist()]
+        distinct, places = np.unique(codes, return_inverse=True)
+        numbers = [self.value(code) for code in distinct.tolist()]
         kind: Any = np.int64 if whole else np.float64
         return np.array(numbers, object if self.unit else kind)[places].reshape(codes.shape)
 

@@ -163,13 +163,13 @@ def expect_lp(setting: LpSetting, budget: LpBudget) -> LpExpected:
     if rounds is None:
         rounds = _best_rounds(setting, budget)
     make = _events(budget, rounds)
-    found = calibrate(
+    calibrated = calibrate(
         lambda e: make(*_short_pair(e, budget, rounds)),
         epsilon=budget.epsilon,
         delta=budget.delta,
         accountant=budget.accountant,
     )
-    epsilon, check = _short_pair(found.parameter, budget, rounds)
+    epsilon, check = _short_pair(calibrated.parameter, budget, rounds)
     promised = bound(setting, rounds, epsilon, float(budget.beta))
     return LpExpected(
         setting,
@@ -179,8 +179,8 @@ def expect_lp(setting: LpSetting, budget: LpBudget) -> LpExpected:
         epsilon,
         check,
         make(epsilon, check),
-        found.accountant,
-        found.guarantee,
+        calibrated.accountant,
+        calibrated.guarantee,
         promised.regret,
         promised.shortfall,
     )

@@ -292,22 +292,22 @@ def _selection(method: LpMethod, *, sparse: bool, columns: int, rows: int) -> st
     return "lazy" if sparse and _LAZY_FROM <= columns <= MOST_COLUMNS else "dense"
 
 
-def _solution(simplex: Simplex, expected: LpExpected, found: Found) -> LpSolution:
-    x = np.asarray(found.x, np.float64)
+def _solution(simplex: Simplex, expected: LpExpected, solved: Found) -> LpSolution:
+    x = np.asarray(solved.x, np.float64)
     return LpSolution(
         x,
         float(simplex.costs @ x),
-        found.opt,
+        solved.opt,
         expected.violation,
         1 - float(expected.budget.beta),
         max(0, expected.setting.exceptions - 1),
-        found.feasible,
-        found.measured,
+        solved.feasible,
+        solved.measured,
         expected.rounds,
-        found.selected,
+        solved.selected,
         None,
-        found.unmet,
-        None if found.unmet is None else expected.tolerance,
+        solved.unmet,
+        None if solved.unmet is None else expected.tolerance,
     )
 
 
@@ -351,11 +351,11 @@ def lp_optimum(A: Any, b: Any, c: Any, *, senses: Any = "<=", maximise: bool = T
 
     upper, sides, _ = as_upper_rows(checked_matrix(A), b, senses)
     sign = -1.0 if maximise else 1.0
-    found = linprog(sign * np.asarray(c, np.float64), A_ub=upper, b_ub=sides, method="highs")
-    if found.status == 2:
+    solved = linprog(sign * np.asarray(c, np.float64), A_ub=upper, b_ub=sides, method="highs")
+    if solved.status == 2:
         raise DataError("the program is infeasible: no x >= 0 meets all rows")
-    if found.status == 3:
+    if solved.status == 3:
         raise DataError("the program is unbounded: the objective grows without limit")
-    if found.status != 0:
-        raise DataError(f"the solver gave up: {found.message}")
-    return float(sign * found.fun)
+    if solved.status != 0:
+        raise DataError(f"the solver gave up: {solved.message}")
+    return float(sign * solved.fun)

@@ -83,23 +83,23 @@ class AskedQuantiles(Checked):
                 f"quantiles={shown(given)} is not a list of numbers; give at least one, such as "
                 "[0.25, 0.5, 0.75]"
             )
-        found: list[Fraction] = []
+        fractions: list[Fraction] = []
         for each in given:
             number = exact("quantile", each)
             if not 0 <= number <= 1:
                 raise ParameterError(
                     f"the quantile {shown(each)} is not between 0 and 1; 0.5 is the median"
                 )
-            if number in found:
+            if number in fractions:
                 raise ParameterError(f"the quantile {shown(each)} appears twice; name each once")
-            found.append(number)
-        whole = math.lcm(*(number.denominator for number in found))
+            fractions.append(number)
+        whole = math.lcm(*(number.denominator for number in fractions))
         if whole > FINEST:
             raise ParameterError(
                 "the quantiles have more than six decimals, or no common denominator up to "
                 f"{FINEST:,}; round them"
             )
-        return tuple(int(number * whole) for number in found), whole
+        return tuple(int(number * whole) for number in fractions), whole
 
     def at(self, epsilon: Real) -> Quantiles:
         """The release at an epsilon."""

@@ -174,8 +174,8 @@ def _ranges(half: float, residue: float) -> float:
     if half > _LARGEST:
         return math.inf
     naive = residue + _responses(half, 0.0)
-    found = naive if residue <= half**2 else min(naive, _far(half, residue))
-    return found * (1 + _SLACK)
+    bound = naive if residue <= half**2 else min(naive, _far(half, residue))
+    return bound * (1 + _SLACK)
 
 
 def _far(half: float, residue: float) -> float:

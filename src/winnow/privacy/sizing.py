@@ -48,15 +48,15 @@ def first_that_fits(
     plans: Callable[[str], P], sizings: tuple[str, ...], budget: Budget | None
 ) -> P:
     """The first plan that the budget could be charged for now; else the first one."""
-    first = found = plans(sizings[0])
+    first = plan = plans(sizings[0])
     for sizing in sizings[1:]:
         assert budget is not None
-        if budget._fits(found.event, found.guarantee):
-            return found
-        found = plans(sizing)
+        if budget._fits(plan.event, plan.guarantee):
+            return plan
+        plan = plans(sizing)
     return (
-        found
-        if budget is None or found is first or budget._fits(found.event, found.guarantee)
+        plan
+        if budget is None or plan is first or budget._fits(plan.event, plan.guarantee)
         else first
     )
 

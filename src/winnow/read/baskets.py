@@ -230,11 +230,11 @@ def _pairs(
     """
     if keep == "auto" and max_items is not None:
         keep = "memory" if are_here(source, how) else "engine"
-    found = None
+    baskets = None
     if keep != "engine":
-        found = pairs_of(source, **how, most=int(MOST_PAIRS.at) if keep == "auto" else None)
-    if found is not None:
-        return found
+        baskets = pairs_of(source, **how, most=int(MOST_PAIRS.at) if keep == "auto" else None)
+    if baskets is not None:
+        return baskets
     bring = None if keep == "engine" else partial(pairs_of, source, **how)
     return kept_pairs(source, **how, max_items=max_items, bring=bring), []
 

@@ -258,9 +258,9 @@ def counts(
         what = f"counts of {len(public)} items"
         sealed = Sealed(values, what)
         return SealedCounts(sealed, public, utility, bound, who, people, groups=groups)
-    found: Sequence[Any] = sorted(totals)
-    values = np.array([totals[label] for label in found], np.int64)
-    private: Sealed[Sequence[Any]] = Sealed(found, "items")
+    labels_found: Sequence[Any] = sorted(totals)
+    values = np.array([totals[label] for label in labels_found], np.int64)
+    private: Sealed[Sequence[Any]] = Sealed(labels_found, "items")
     sealed = Sealed(values, "counts")
     return SealedCounts(sealed, private, utility, bound, who, people, weighed, groups)
 

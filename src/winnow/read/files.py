@@ -91,9 +91,9 @@ def read_scores(
             case ".json":
                 return _checked(from_json(_text(path.read_bytes(), text), columns))
             case _:
-                found = _large(path, ending, columns, text)
-                if found is not None:
-                    return found
+                large = _large(path, ending, columns, text)
+                if large is not None:
+                    return large
                 read = _text(path.read_bytes(), text)
                 return _checked(_from_rows(read, ending, columns, text))
     except ExtraMissing:

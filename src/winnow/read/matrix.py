@@ -40,14 +40,14 @@ def read_matrix(path: str | Path) -> Named:
     try:
         match ending:
             case ".npy":
-                found: Named = (_npy(file), None)
+                matrix: Named = (_npy(file), None)
             case ".parquet":
-                found = _parquet(file)
+                matrix = _parquet(file)
             case _:
-                found = _text(file, "\t" if ending == ".tsv" else ",")
-        if not np.isfinite(found[0]).all():
+                matrix = _text(file, "\t" if ending == ".tsv" else ",")
+        if not np.isfinite(matrix[0]).all():
             raise DataError("a number is missing or not finite; fill it in")
-        return found
+        return matrix
     except ExtraMissing:
         raise
     except InputError as error:

@@ -271,10 +271,10 @@ def _least_epsilon(error_at: Callable[[float], float | None], error: float) -> f
     """
 
     def largest(epsilon: float) -> float:
-        found = error_at(epsilon)
-        if found is None:
+        error = error_at(epsilon)
+        if error is None:
             raise ParameterError("the error of this method cannot be predicted; give epsilon")
-        return max(found, _TINY)
+        return max(error, _TINY)
 
     low, high, size, slope = _LEAST_EPSILON, math.inf, 1.0, -1.0
     before: tuple[float, float] | None = None

@@ -149,11 +149,11 @@ class SyntheticDistribution(Plotted, Framed):
         it: an estimate, see ``table``. Nothing is known about the errors of others.
         """
         bound = self._bound(workload)
-        found = query_columns(bound)
-        found[free_name("estimate", found)] = self.counts(bound)
+        columns = query_columns(bound)
+        columns[free_name("estimate", columns)] = self.counts(bound)
         if bound is self.workload and self.errors is not None:
-            found[free_name("error", found)] = self.total * np.array(self.error_estimates())
-        return found
+            columns[free_name("error", columns)] = self.total * np.array(self.error_estimates())
+        return columns
 
     def _card(self) -> Card:
         asked = self.workload

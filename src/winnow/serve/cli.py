@@ -107,15 +107,15 @@ def serve(config: ConfigOption = _CONFIG) -> None:
     The configuration names the datasets, their caps, and where the server listens: on this machine
     alone, unless a proxy with TLS stands in front. See winnow serve demo for one that needs none.
     """
-    found = _config(config)
+    settings = _config(config)
     from winnow.serve.service import Service
 
-    service = Service(found)
+    service = Service(settings)
     if not service.accounts.tokens():
         report("note: there is no token yet; make one with: winnow serve token new NAME")
     _open_log()  # before anything is opened, or done again: what fails there is told, too
     service.start()
-    typer.echo(f"serving at {found.origin}")
+    typer.echo(f"serving at {settings.origin}")
     _run(service)
 
 
@@ -158,10 +158,10 @@ def check(config: ConfigOption = _CONFIG, json: Annotated[
     """
     import json as writer
 
-    found = _config(config)
+    settings = _config(config)
     from winnow.serve.checking import check as checked
 
-    wrong = checked(found)
+    wrong = checked(settings)
     problems = wrong.problems
     if json:
         typer.echo(writer.dumps({"ok": not problems, **vars(wrong)}))
@@ -173,8 +173,8 @@ def check(config: ConfigOption = _CONFIG, json: Annotated[
         for warning in wrong.warnings:
             report(f"warning: {warning}")
         if not problems and not wrong.warnings:
-            many = counted(len(found.datasets), "dataset")
-            typer.echo(f"{config}: {many}, listens on {found.listen}: fine")
+            many = counted(len(settings.datasets), "dataset")
+            typer.echo(f"{config}: {many}, listens on {settings.listen}: fine")
     if problems:
         raise typer.Exit(1)
 
@@ -203,9 +203,9 @@ def token_new(
     config: ConfigOption = _CONFIG,
 ) -> None:
     """Make a token. It is shown once; the server keeps only its hash."""
-    found = _config(config)
-    accounts = _accounts(found)
-    for each, declared in found.datasets.items():
+    settings = _config(config)
+    accounts = _accounts(settings)
+    for each, declared in settings.datasets.items():
         accounts.add_dataset(each, declared, by="command line")
     identity, secret = accounts.new_token(
         name, role, scopes=scopes, days=days, datasets=tuple(dataset or ()), by="command line"
@@ -284,7 +284,7 @@ def dataset_add(
 
     Questions and further settings are for the configuration file.
     """
-    found = _config(config)
+    settings = _config(config)
     import msgspec
 
     from winnow.serve.declarations import Declaration
@@ -301,18 +301,18 @@ def dataset_add(
         problem = str(error)
     if problem:
         raise ParameterError(problem)
-    missing = declared.missing(found.home)
+    missing = declared.missing(settings.home)
     if missing is not None:
-        raise DataError(f"there is no file {missing!r} in {found.home}")
-    added = _accounts(found).add_dataset(name, declared, by="command line")
+        raise DataError(f"there is no file {missing!r} in {settings.home}")
+    added = _accounts(settings).add_dataset(name, declared, by="command line")
     typer.echo(f"dataset {name}: {'added' if added else 'is there already'}")
 
 
 @reported()
 def dataset_list(config: ConfigOption = _CONFIG) -> None:
     """List all datasets with their caps."""
-    found = _config(config)
-    declared = found.datasets | _accounts(found).datasets()
+    settings = _config(config)
+    declared = settings.datasets | _accounts(settings).datasets()
     rows = [
         (name, each.kind, f"{each.epsilon:g}", f"{each.delta:g}", each.neighbours, each.about)
         for name, each in declared.items()
@@ -330,14 +330,14 @@ def share_set(
     """Let an analyst use at most a part of a dataset's cap; earlier use counts."""
     from winnow.privacy.ledger import Ledger
 
-    found = _config(config)
-    accounts = _accounts(found)
-    declared = found.datasets | accounts.datasets()
+    settings = _config(config)
+    accounts = _accounts(settings)
+    declared = settings.datasets | accounts.datasets()
     if dataset not in declared:
         raise ParameterError(f"there is no dataset {dataset!r}; see winnow serve dataset list")
     about = declared[dataset]
-    key = found.path(found.ledger_key) if found.ledger_key else None
-    ledger = Ledger.open(found.place(found.ledger), key_file=key, create=True)
+    key = settings.path(settings.ledger_key) if settings.ledger_key else None
+    ledger = Ledger.open(settings.place(settings.ledger), key_file=key, create=True)
     ledger.open_dataset(
         dataset, epsilon=about.epsilon, delta=about.delta, relation=about.neighbours
     )

@@ -82,10 +82,10 @@ class Form:
 
     def whole(self, name: str, says: str) -> int | None:
         """A whole number; None: nothing was written."""
-        found = self.number(name, says)
-        if found is not None and not found.is_integer():
-            raise ParameterError(f"{says} is {found:g}, which is not a whole number")
-        return None if found is None else int(found)
+        number = self.number(name, says)
+        if number is not None and not number.is_integer():
+            raise ParameterError(f"{says} is {number:g}, which is not a whole number")
+        return None if number is None else int(number)
 
     def __contains__(self, name: str) -> bool:
         return name in self._fields
@@ -120,7 +120,7 @@ class ColumnChoice:
 
 def column_choices(schema: replies.SchemaAnswer) -> list[ColumnChoice]:
     """The columns of a dataset, in their order."""
-    found = []
+    choices = []
     for name, declared in schema.columns.items():
         labels = schema.labels[name]
         long = isinstance(declared, Mapping)
@@ -131,8 +131,10 @@ def column_choices(schema: replies.SchemaAnswer) -> list[ColumnChoice]:
         ranked = (long and "type" in declared) or (codes or 1) > 1
         size = len(labels) or Column.parse(name, declared).cardinality
         few = size <= _MOST_LISTED
-        found.append(ColumnChoice(name, labels if few else [], edges, codes, number, ranked, size))
-    return found
+        choices.append(
+            ColumnChoice(name, labels if few else [], edges, codes, number, ranked, size)
+        )
+    return choices
 
 
 def methods_of(kind: str) -> tuple[str, ...]:

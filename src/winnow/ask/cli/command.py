@@ -186,10 +186,12 @@ def _synthesised(session: Any, workload: Any, passes: int, out: Path) -> None:
             "this session adds noise to every answer and keeps no hypothesis; leave out "
             "--synthesise"
         )
-    found = session.synthesise(workload, passes=passes)
+    synthesis = session.synthesise(workload, passes=passes)
     about = {"guarantee": session.guarantee.to_dict(), "receipt": session.receipt.to_dict()}
-    found.synthetic.save(out, about=about)
-    report(f"{found.status} after {found.passes} passes and {found.updates} updates: {out}")
+    synthesis.synthetic.save(out, about=about)
+    report(
+        f"{synthesis.status} after {synthesis.passes} passes and {synthesis.updates} updates: {out}"
+    )
 
 
 def _agree(plan: AskPlan, *, ask: bool) -> None:

@@ -114,12 +114,12 @@ class ClassSource:
 
     def _next(self) -> bool:
         for entry in self._rest:
-            found = GivenClass.parse(entry)
-            if self.lazy and self._known and found.score > self._known[-1].score:
+            parsed = GivenClass.parse(entry)
+            if self.lazy and self._known and parsed.score > self._known[-1].score:
                 raise DataError(
                     "classes that are listed lazily are not in order of decreasing score; sort them"
                 )
-            self._known.append(found)
+            self._known.append(parsed)
             return True
         return False
 
@@ -167,20 +167,20 @@ class GivenRanks:
         self.lower(2**62)
 
     def _pull(self) -> None:
-        found = self._source.at(self._next)
-        if found is None:
+        latest = self._source.at(self._next)
+        if latest is None:
             self._ended = True
             if self.total is not None and self._pulled != self.total:
                 raise DataError("the classes do not add up to total=; list those of count 0, too")
             return
         place, self._next = self._next, self._next + 1
-        if found.size == 0:
+        if latest.size == 0:
             return
-        count = self._steps.of(found.score)
+        count = self._steps.of(latest.score)
         self._last = count
-        self._pulled += found.size
-        self._sizes[count] = self._sizes.get(count, 0) + found.size
-        self._parts.setdefault(count, []).append((place, found))
+        self._pulled += latest.size
+        self._sizes[count] = self._sizes.get(count, 0) + latest.size
+        self._parts.setdefault(count, []).append((place, latest))
 
     @property
     def floor(self) -> int:
@@ -226,12 +226,12 @@ class GivenRanks:
         seen = self._seen.setdefault(place, set())
         tries = 1000 + 100 * (size // max(1, size - len(seen)) + 1)  # fails once in e^100
         for _ in range(tries):
-            found = draw(self._uniform)
+            member = draw(self._uniform)
             with instead(DataError("a member that a function draws must be hashable"), TypeError):
-                new = found not in seen
+                new = member not in seen
             if new:
-                seen.add(found)
-                return found
+                seen.add(member)
+                return member
         raise DataError(
             "a function keeps drawing the same members; check that its class is as large as "
             "declared"
@@ -252,8 +252,8 @@ class GivenRanks:
 
     def label(self, key: Key) -> Any:
         """The candidate itself."""
-        found = self._source.known[key[0]].members
-        label = self._drawn[key] if callable(found) else found[key[1]]
+        members = self._source.known[key[0]].members
+        label = self._drawn[key] if callable(members) else members[key[1]]
         return label.item() if isinstance(label, np.generic) else label
 
 

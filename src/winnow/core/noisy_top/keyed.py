@@ -65,8 +65,8 @@ class KeyedTape(Tape):
 
     def _encrypted(self, blocks: Blocks, label: str) -> NDArray[np.uint64]:
         cipher = Cipher(algorithms.AES256(_derived(self._key, label)), modes.ECB()).encryptor()
-        found = cipher.update(np.ascontiguousarray(blocks, "<u8").tobytes())
-        return np.frombuffer(found, "<u8").reshape(-1, 2)
+        encrypted = cipher.update(np.ascontiguousarray(blocks, "<u8").tobytes())
+        return np.frombuffer(encrypted, "<u8").reshape(-1, 2)
 
 
 @dataclass(frozen=True, repr=False)
@@ -143,8 +143,8 @@ class Worker:
         places = np.arange(len(kept.scores))
         words = tape.words(0, len(places))
         top = NoisyTop(tape, self._law, self._scale, self._most, places, words, kept.scores)
-        found = [kept.names[place] for place in top.winners()]
-        return [name if isinstance(name, str) else int(name) for name in found]
+        names = [kept.names[place] for place in top.winners()]
+        return [name if isinstance(name, str) else int(name) for name in names]
 
     def _merged(self, parts: Iterable[bytes]) -> _Part:
         opened = [self._opened(part) for part in parts]
@@ -269,10 +269,10 @@ def _values(scores: Any) -> Scores:
         ValueError,
         TypeError,
     ):
-        found = np.ascontiguousarray(values, np.float64)
-    if not np.isfinite(found).all():
+        floats = np.ascontiguousarray(values, np.float64)
+    if not np.isfinite(floats).all():
         raise DataError("at least one score is NaN or infinite; leave those candidates out")
-    return found
+    return floats
 
 
 def _packed(part: _Part) -> bytes:

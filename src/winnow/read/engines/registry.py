@@ -65,10 +65,10 @@ def engine_for(
             finalize(whole, connection.close)
         return whole
     known = {}
-    found = _engine_of(given, memory, used, text, known)
+    engine = _engine_of(given, memory, used, text, known)
     for connection in known.values():  # it is nobody else's
-        finalize(found, connection.close)
-    return found
+        finalize(engine, connection.close)
+    return engine
 
 
 def _engine_of(

@@ -75,8 +75,8 @@ def stepped(scores: Scores, utility: Utility) -> tuple[Counts, Utility, float]:
 
 def grouped(scores: Scores, scale: float) -> tuple[Floats, Floats]:
     """Distinct scores in units of the noise, decreasing from 0, and how many items have each."""
-    found: tuple[Any, Any] = np.unique(scores, return_counts=True)
-    values, counts = found
+    groups: tuple[Any, Any] = np.unique(scores, return_counts=True)
+    values, counts = groups
     with np.errstate(over="ignore"):
         gaps = np.minimum(scale * gaps_to(values[-1], values), 1e300)
     return -gaps[::-1], counts[::-1].astype(np.float64)
