@@ -11,7 +11,7 @@ from typing import Any
 
 from winnow.core.baskets import Baskets
 from winnow.core.checks import Real, exact, positive, set_counts
-from winnow.core.frames import CountedItems
+from winnow.core.cut import laplace_margin
 from winnow.core.key import Key
 from winnow.core.noise import discrete_laplace_array
 from winnow.core.noisy_top.classes import _uniform_subset as uniform_subset
@@ -29,6 +29,7 @@ from winnow.privacy import Guarantee, Promise, guarantee_of
 from winnow.privacy.rounding import stated_at_least
 from winnow.read.baskets import SealedBaskets
 from winnow.read.kept import KeptBaskets, Snapshot, changed
+from winnow.select.lists import CountedItems
 from winnow.select.mechanisms.noisy_counts import promise_with_counts
 from winnow.select.mechanisms.ranked import Found, RankedSelection
 
@@ -223,8 +224,10 @@ class FrequentItemsets:
             return value
         if not self.subsets:
             supports = [support for support, _ in found]
-            noisy = self._noisy(supports, self.noise_scale(baskets, self.k), tape)
-            return CountedItems(zip(value, noisy, strict=True))
+            width = self.noise_scale(baskets, self.k)
+            pairs = zip(value, self._noisy(supports, width, tape), strict=True)
+            margin = laplace_margin(width, 0.95)
+            return CountedItems(pairs, margin=margin, ordered=self.selection.ordered)
         asked = subsets_of([itemset for _, itemset in found])
         scale = self.noise_scale(baskets, len(asked))
         noisy = self._noisy(mined.supports(asked), scale, tape)
