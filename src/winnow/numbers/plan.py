@@ -20,6 +20,7 @@ from winnow.core.padding import Padding
 from winnow.core.plan import Plan
 from winnow.core.relation import Relation
 from winnow.core.released import Released
+from winnow.core.wanted import epsilon_for
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.numbers.about import MOST_DRAWN, AskedColumn, asked_column
@@ -134,16 +135,12 @@ def quantiles(about: AboutTable | SealedTable, asked: PlannedQuantiles) -> Quant
 
 
 def planned_for(asked: PlannedQuantiles, about: Any) -> QuantilesPlan:
-    """The plan at the epsilon, or at the least that brings the error: it is error/epsilon."""
-    if (asked.epsilon is None) == (asked.error is None):
-        raise ParameterError("a plan has an epsilon or a wanted error; give epsilon= or error=")
-    if asked.error is None:
-        assert asked.epsilon is not None
-        return planned(asked.at(asked.epsilon), about)
-    if exact("delta", asked.delta):
-        raise ParameterError("error= finds an epsilon without a delta; leave out delta=")
-    at_one = planned(asked.at(1), about).error
-    return planned(asked.at(at_one / float(asked.error)), about)
+    """The plan at the epsilon, or at the least that brings the error."""
+
+    def error(epsilon: float) -> float:
+        return planned(asked.at(epsilon), about).error
+
+    return planned(asked.at(epsilon_for(asked.epsilon, asked.error, error)), about)
 
 
 def planned(asked: Quantiles, about: Any) -> QuantilesPlan:

@@ -17,6 +17,7 @@ from winnow.core.plan import Plan
 from winnow.core.released import Released
 from winnow.core.schema import Schema
 from winnow.core.together import Together
+from winnow.core.wanted import epsilon_for
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.numbers.about import AskedColumn, asked_column
@@ -136,21 +137,12 @@ def histogram(about: AboutTable | SealedTable, asked: PlannedHistogram) -> Histo
 
 
 def planned_for(asked: PlannedHistogram, about: Any) -> HistogramPlan:
-    """The plan at the epsilon, or at the least of four digits that brings the error."""
-    if (asked.epsilon is None) == (asked.error is None):
-        raise ParameterError("a plan has an epsilon or a wanted error; give epsilon= or error=")
-    if asked.epsilon is not None:
-        return planned(asked.at(asked.epsilon), about)
-    assert asked.error is not None
-    wanted = float(asked.error)
-    low, high = 2.0**-20, 2.0**20
-    if planned(asked.at(high), about).error > wanted:
-        raise ParameterError(f"error={wanted:g} is not reached by any epsilon; allow more")
-    while high / low > 1.0001:
-        middle = (low * high) ** 0.5
-        reached = planned(asked.at(middle), about).error <= wanted
-        low, high = (low, middle) if reached else (middle, high)
-    return planned(asked.at(high), about)
+    """The plan at the epsilon, or at the least that brings the error."""
+
+    def error(epsilon: float) -> float:
+        return planned(asked.at(epsilon), about).error
+
+    return planned(asked.at(epsilon_for(asked.epsilon, asked.error, error)), about)
 
 
 def planned(asked: Histogram, about: Any) -> HistogramPlan:

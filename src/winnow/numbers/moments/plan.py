@@ -18,6 +18,7 @@ from winnow.core.options import takes
 from winnow.core.padding import Padding
 from winnow.core.plan import Plan
 from winnow.core.released import Released
+from winnow.core.wanted import epsilon_for
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.numbers.about import asked_column
@@ -40,7 +41,6 @@ from winnow.read.crossing import SealedTable, sealed_table
 MOST_SUMS = 10**7
 """Of all groups: they are drawn one by one."""
 _SECONDS, _SECONDS_OF_SUM, _SECONDS_OF_ROW = 0.05, 4e-6, 1e-7
-_STEPS, _MOST_EPSILON = 60, 2.0**20
 
 
 @dataclass(frozen=True)
@@ -185,37 +185,21 @@ def moments(about: AboutTable | SealedTable, asked: PlannedMoments) -> MomentsPl
 
 def planned_for(asked: PlannedMoments, about: Any) -> MomentsPlan:
     """The plan at an epsilon, or at the least one that brings the wanted error."""
-    if (asked.epsilon is None) == (asked.error is None):
-        raise ParameterError("a plan has an epsilon or a wanted error; give epsilon= or error=")
-    if asked.epsilon is not None:
-        return planned(asked.at(asked.epsilon), about)
-    assert asked.error is not None
-    if asked.bounds == "auto":
-        raise ParameterError(
-            "the error within private bounds is not known beforehand; give epsilon="
-        )
-    wanted = float(asked.error)
 
-    def reached(epsilon: float) -> bool:
+    def error(epsilon: float) -> float:
+        if asked.bounds == "auto":
+            raise ParameterError(
+                "the error within private bounds is not known beforehand; give epsilon="
+            )
         found = planned(asked.at(epsilon), about).error
         if found is None:
             raise ParameterError(
                 "the error of a mean depends on the number of rows, which is not known; state it "
                 "where the table is described (rows=), or give epsilon="
             )
-        return found <= wanted
+        return found
 
-    low, high = 2.0**-20, 1.0
-    while not reached(high):
-        low, high = high, 2 * high
-        if high > _MOST_EPSILON:
-            raise ParameterError(f"error={wanted:g} is not reached by any epsilon; allow more")
-    for _ in range(_STEPS):
-        if high / low < 1.0001:
-            break
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if reached(middle) else (middle, high)
-    return planned(asked.at(float(f"{high * 1.00001:.5g}")), about)
+    return planned(asked.at(epsilon_for(asked.epsilon, asked.error, error)), about)
 
 
 def planned(asked: Moments, about: Any) -> MomentsPlan:
