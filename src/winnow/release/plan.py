@@ -10,13 +10,11 @@ from winnow.core.checks import rows_to_release
 from winnow.core.notebook import Card, InNotebook, lines_card, ruled
 from winnow.core.options import AUTO, takes
 from winnow.core.padding import Padding
-from winnow.core.released import Released
 from winnow.core.schema import cells_text
 from winnow.core.wanted import epsilon_for
 from winnow.core.workloads.workload import bound_workload
 from winnow.errors import ParameterError
-from winnow.foreign import guarded, shown
-from winnow.privacy import Budget
+from winnow.foreign import shown
 from winnow.privacy.sizing import first_that_fits, table_sizings
 from winnow.read.about import AboutTable, about_table
 from winnow.read.crossing import SealedTable, sealed_table
@@ -26,7 +24,6 @@ from winnow.release.graphical.expected import WideExpected
 from winnow.release.methods import ReleaseMethod
 from winnow.release.prediction import Prediction
 from winnow.release.request import PlannedRelease, Release
-from winnow.release.synthetic import SyntheticDistribution
 from winnow.release.terms import ReleaseTerms
 
 SCOPE = (
@@ -83,18 +80,8 @@ class ReleasePlan(MethodPlan, InNotebook):
         word = self.method.word()
         return tuple(each for each in self._all.refused if each[0] != word)
 
-    @guarded
-    def run(
-        self,
-        data: SealedTable,
-        *,
-        budget: Budget | None = None,
-        seed: int | None = None,
-        padding: Padding | None = None,
-    ) -> Released[SyntheticDistribution]:
-        """Charge the budget, measure, fit, and release the distribution with its answers."""
-        held = padding or self.asked.running.padding()
-        return super().run(data, budget=budget, seed=seed, padding=held)
+    def _clock(self) -> Padding:
+        return self.asked.running.padding()
 
     def ready(self, data: Any) -> SealedTable:
         """The table; one that the plan was not made for is refused."""

@@ -10,16 +10,11 @@ from typing import Any
 from winnow.core.checks import Real, exact
 from winnow.core.column import Column
 from winnow.core.key import Key
-from winnow.core.notebook import Card, InNotebook, lines_card
 from winnow.core.options import takes
-from winnow.core.padding import Padding
-from winnow.core.plan import Plan
-from winnow.core.released import Released
 from winnow.core.schema import Schema
 from winnow.core.together import Together
 from winnow.core.wanted import epsilon_for
 from winnow.errors import ParameterError
-from winnow.foreign import guarded
 from winnow.numbers.about import AskedColumn, asked_column
 from winnow.numbers.histogram.bins import Bins, bins_between, bins_column, equal_bins
 from winnow.numbers.histogram.bins import quantile_bins as between_quantiles
@@ -29,9 +24,10 @@ from winnow.numbers.histogram.result import ReleasedHistogram, counted_bins
 from winnow.numbers.plan import QuantilesPlan
 from winnow.numbers.plan import planned as planned_quantiles
 from winnow.numbers.request import Quantiles
-from winnow.privacy import Budget, guarantee_of
+from winnow.privacy import guarantee_of
 from winnow.read.about import AboutTable, about_table
-from winnow.read.crossing import SealedTable, sealed_table
+from winnow.read.crossing import SealedTable
+from winnow.read.table_plan import TablePlan
 from winnow.release.tables.plan import TabulatePlan
 from winnow.release.tables.plan import planned as planned_tables
 from winnow.release.tables.request import Tabulate
@@ -44,23 +40,16 @@ the cumulative distribution, within 1.36 of the best of them in each of 16 setti
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class HistogramPlan(Plan[SealedTable, ReleasedHistogram], InNotebook):
+class HistogramPlan(TablePlan[ReleasedHistogram]):
     """What ``winnow.histogram`` charges, draws and promises, before rows are looked at."""
 
     asked: Histogram = field(repr=False)
-    about: AboutTable = field(repr=False)
-    """What is public of the table."""
     bins: Bins | None = field(repr=False)
     """Public bins; None: quantiles are found first."""
     counting: TabulatePlan = field(repr=False)
     """How the rows in the bins are counted."""
     edges: QuantilesPlan | None = field(default=None, repr=False)
     """How the edges are found, where they are private."""
-
-    @property
-    def epsilon(self) -> float:
-        """The epsilon that was asked for, or found for a wanted error."""
-        return float(self.asked.epsilon)
 
     @property
     def error(self) -> float:
@@ -76,25 +65,6 @@ class HistogramPlan(Plan[SealedTable, ReleasedHistogram], InNotebook):
     def edge_error(self) -> float | None:
         """The largest expected rank error of an edge, in rows; None: edges are public."""
         return None if self.edges is None else self.edges.error
-
-    def ready(self, data: Any) -> SealedTable:
-        """The table; that of another plan is refused."""
-        table = sealed_table(data)
-        self.about.check(about_table(table))
-        return table
-
-    @guarded
-    def run(
-        self,
-        data: SealedTable,
-        *,
-        budget: Budget | None = None,
-        seed: int | None = None,
-        padding: Padding | None = None,
-    ) -> Released[ReleasedHistogram]:
-        """Charge the budget, draw the edges and all counts, and release them."""
-        held = padding or self.asked.running.padding()
-        return super().run(data, budget=budget, seed=seed, padding=held)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data, ready for JSON."""
@@ -117,12 +87,6 @@ class HistogramPlan(Plan[SealedTable, ReleasedHistogram], InNotebook):
         if self.edge_error is not None:
             found.append(f"edges lie within about {self.edge_error:.3g} rows of their quantiles")
         return found
-
-    def _card(self) -> Card:
-        return lines_card(f"{self.name}, {self.guarantee}", [], *self.lines())
-
-    def __str__(self) -> str:
-        return "\n".join([super().__str__(), "", *self.lines()])
 
 
 @takes(PlannedHistogram)

@@ -13,14 +13,9 @@ import numpy as np
 
 from winnow.core.checks import exact
 from winnow.core.key import Key
-from winnow.core.notebook import Card, InNotebook, lines_card, ruled
 from winnow.core.options import takes
-from winnow.core.padding import Padding
-from winnow.core.plan import Plan
-from winnow.core.released import Released
 from winnow.core.wanted import epsilon_for
 from winnow.errors import ParameterError
-from winnow.foreign import guarded
 from winnow.numbers.about import asked_column
 from winnow.numbers.bounds.edges import sides_of
 from winnow.numbers.bounds.mechanism import TailEdges
@@ -33,10 +28,10 @@ from winnow.numbers.moments.request import Moments, PlannedMoments
 from winnow.numbers.moments.result import ReleasedMoments
 from winnow.numbers.moments.sensitivity import Exchanged
 from winnow.numbers.moments.settings import TYPICAL, MomentsTerms, chosen
-from winnow.privacy import Budget
 from winnow.privacy.sizing import sizing_accountant
 from winnow.read.about import AboutTable, about_table
-from winnow.read.crossing import SealedTable, sealed_table
+from winnow.read.crossing import SealedTable
+from winnow.read.table_plan import TablePlan
 
 MOST_SUMS = 10**7
 """Of all groups: they are drawn one by one."""
@@ -57,13 +52,11 @@ class MomentRow:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class MomentsPlan(Plan[SealedTable, ReleasedMoments], InNotebook):
+class MomentsPlan(TablePlan[ReleasedMoments]):
     """What ``winnow.moments`` charges, draws and promises, before rows are looked at."""
 
     mechanism: NoisySums | BoundedSums
     asked: Moments = field(repr=False)
-    about: AboutTable = field(repr=False)
-    """What is public of the table."""
     columns: tuple[ValuedColumn, ...] = field(repr=False)
     groups: int = 1
 
@@ -71,11 +64,6 @@ class MomentsPlan(Plan[SealedTable, ReleasedMoments], InNotebook):
     def sums(self) -> NoisySums:
         """The sums alone, where bounds are charged with them."""
         return self.mechanism.sums if isinstance(self.mechanism, BoundedSums) else self.mechanism
-
-    @property
-    def epsilon(self) -> float:
-        """The epsilon that was asked for, or found for a wanted error."""
-        return float(self.asked.epsilon)
 
     @cached_property
     def expected(self) -> tuple[MomentRow, ...]:
@@ -100,25 +88,6 @@ class MomentsPlan(Plan[SealedTable, ReleasedMoments], InNotebook):
     def answers(self) -> int:
         """How many numbers are released."""
         return self.groups * len(self.columns) * len(self.asked.statistics)
-
-    def ready(self, data: Any) -> SealedTable:
-        """The table; that of another plan is refused."""
-        table = sealed_table(data)
-        self.about.check(about_table(table))
-        return table
-
-    @guarded
-    def run(
-        self,
-        data: SealedTable,
-        *,
-        budget: Budget | None = None,
-        seed: int | None = None,
-        padding: Padding | None = None,
-    ) -> Released[ReleasedMoments]:
-        """Charge the budget, draw all sums, and release what follows from them."""
-        held = padding or self.asked.running.padding()
-        return super().run(data, budget=budget, seed=seed, padding=held)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data, ready for JSON."""
@@ -163,12 +132,9 @@ class MomentsPlan(Plan[SealedTable, ReleasedMoments], InNotebook):
             "declared range, or cut away much; intervals are about the clipped values."
         )
 
-    def _card(self) -> Card:
-        return lines_card(str(self).split("\n", 1)[0], self.table(), self.about_bounds)
-
-    def __str__(self) -> str:
-        lines = [super().__str__(), "", *ruled(self.table(), texts=(0, 1))]
-        return "\n".join(lines + ["", self.about_bounds] * bool(self.about_bounds))
+    def lines(self) -> list[str]:
+        """What private bounds do, where they are asked for."""
+        return [self.about_bounds] * bool(self.about_bounds)
 
 
 @takes(PlannedMoments)
