@@ -69,8 +69,8 @@ model, no table is left to a model. Chosen on movies-17 (0.84: 0.4 of the error 
 generated-9 (0.35: 0.5 of it; 1.01: 1.2 of it)."""
 PAIRS_OF_TWO_CODES = 0.4
 """``TABLES_BETTER`` where most columns have two codes, and pairs are asked for. Many small tables
-fit into a model there, and rounds had less error on pairs at 0.45 and 0.67, and on triples whatever the noise
-was (groceries-25, msweb-35)."""
+fit into a model there, and rounds had less error on pairs at 0.45 and 0.67, and on triples whatever
+the noise was (groceries-25, msweb-35)."""
 WEAK_POWER, CONSIDERABLE = 100.0, 0.05
 """Selections of less power tell little. Where noise of a pair is considerable, too, columns alone
 had less error on all but one of eight tables (mushrooms), and rounds up to 1.15 times that of

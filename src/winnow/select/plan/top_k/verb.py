@@ -15,6 +15,7 @@ from winnow.core.padding import Padding
 from winnow.core.plan import Plan, plan_of
 from winnow.core.released import Released
 from winnow.core.utility import Utility
+from winnow.core.wanted import epsilon_for
 from winnow.errors import InputError, ParameterError
 from winnow.foreign import guarded, shown
 from winnow.privacy import Budget
@@ -37,7 +38,6 @@ from winnow.select.plan.top_k.stated import MISS, TopKStated, stated
 from winnow.select.request import PlannedTopK, TopK
 from winnow.select.table import choose, counts_margin, noises, unit_of
 
-_STEPS = 30
 _READING = (UnknownDomain, OverPairs, EachGroup)
 """Mechanisms that take sealed counts, and may read more of their source."""
 
@@ -344,38 +344,12 @@ def _from_classes(asked: TopK, public: AboutClasses, sizes: Sizes) -> TopKPlan:
 
 
 def planned_for(asked: PlannedTopK, given: Any) -> TopKPlan:
-    """The plan at an epsilon, or at the least one, to four digits, that brings an error."""
-    if asked.epsilon is not None:
-        if asked.error is not None:
-            raise ParameterError("epsilon and error are both given; leave out one of them")
-        return asked.at(asked.epsilon).plan(given)
-    if asked.error is None:
-        raise ParameterError("epsilon is missing; give epsilon, or the error that is wanted")
+    """The plan at an epsilon, or at the least one that brings an error."""
 
-    def error(epsilon: float) -> float:
-        bound = asked.at(epsilon).plan(given).error
-        if bound is None:
-            raise ParameterError("this error cannot be predicted; give epsilon")
-        return bound
+    def error(epsilon: float) -> float | None:
+        return asked.at(epsilon).plan(given).error
 
-    return asked.at(_least(error, float(asked.error))).plan(given)
-
-
-def _least(bound: Callable[[float], float], error: float) -> float:
-    """The least epsilon, to four digits, whose bound is at most this."""
-    low, high = 2.0**-20, 1.0
-    while bound(high) > error:
-        low, high = high, 2 * high
-        if high > 2.0**20:
-            raise ParameterError(
-                f"error={error:g} is not reached by any epsilon; allow a larger one"
-            )
-    for _ in range(_STEPS):
-        if high / low < 1.0001:
-            break
-        middle = (low * high) ** 0.5
-        low, high = (low, middle) if bound(middle) <= error else (middle, high)
-    return high
+    return asked.at(epsilon_for(asked.epsilon, asked.error, error)).plan(given)
 
 
 @takes(PlannedTopK)
