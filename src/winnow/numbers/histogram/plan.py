@@ -32,7 +32,7 @@ from winnow.privacy import Budget, guarantee_of
 from winnow.read.about import AboutTable, about_table
 from winnow.read.crossing import SealedTable, sealed_table
 from winnow.release.tables.plan import TabulatePlan
-from winnow.release.tables.plan import planned as planned_tables
+from winnow.release.tables.plan import planned_under as planned_tables
 from winnow.release.tables.request import Tabulate
 from winnow.release.tables.result import ReleasedTables
 
