@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from winnow.core.checks import Real, exact, positive
 from winnow.core.key import Key
 from winnow.core.noisy_top.draw import SMALLEST_SCALE
+from winnow.core.plan import Mechanism
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.errors import ParameterError
@@ -67,13 +68,6 @@ class PeopleLook:
         return noisy_people(numbers, self.grid, self.scale(relation), key)
 
 
-class Promising(Protocol):
-    """A mechanism that says what it is charged."""
-
-    def promise(self, relation: Relation) -> Promise:
-        """What one release is charged, and why."""
-
-
 @dataclass(frozen=True)
 class BoundFromLook:
     """A look at people, and a release under the bound that follows from it.
@@ -87,7 +81,7 @@ class BoundFromLook:
     """
 
     look: PeopleLook
-    releases: tuple[Promising, ...]
+    releases: tuple[Mechanism, ...]
     """One for each bound."""
     inner: str
     title: ClassVar[str] = "bound from a look"
