@@ -116,8 +116,8 @@ def top_of_a_log(folder: Path, budget: Budget, seed: int | None) -> None:
     save_released(folder / "top.json", top)
     people = true_counts(sightings)
     most = sorted(people, key=lambda bird: -people[bird])[:K]
-    found = sum(bird in most for bird, _ in top.value)
-    show.print(f"{found} of these {len(top.value)} are among the {K} birds that most people saw.")
+    right = sum(bird in most for bird, _ in top.value)
+    show.print(f"{right} of these {len(top.value)} are among the {K} birds that most people saw.")
     try:
         image = draw_beside_truth(top, people, margin)
     except ExtraMissing as missing:

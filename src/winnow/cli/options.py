@@ -68,14 +68,14 @@ AssumedRowsPerPersonOption = Annotated[
 ]
 ConfidenceOption = Annotated[
     float,
-    option("--confidence", "P", "How sure errors and bounds are.", ASKED),
+    option("--confidence", "P", "The probability with which errors and bounds hold.", ASKED),
 ]
 SeedOption = Annotated[
     int | None,
     typer.Option(
         "--seed",
         metavar="N",
-        help="Repeatable and not private: for tests only. The receipt says so.",
+        help="Makes the result repeatable and NOT private: for tests only. The receipt says so.",
     ),
 ]
 
@@ -84,8 +84,8 @@ PadToOption = Annotated[
     typer.Option(
         "--pad-to",
         metavar="SECONDS|plan",
-        help="Hold the result back until a fixed time, so that the clock tells nothing; 'plan': a "
-        "public estimate.",
+        help="Hold the result back until a fixed time, so that the running time reveals nothing; "
+        "'plan': a public estimate.",
     ),
 ]
 PadToSecondsOption = Annotated[
@@ -93,7 +93,7 @@ PadToSecondsOption = Annotated[
     typer.Option(
         "--pad-to",
         metavar="SECONDS",
-        help="Hold the result back until a fixed time, so that the clock tells nothing.",
+        help="Hold the result back until a fixed time, so that the running time reveals nothing.",
     ),
 ]
 
@@ -163,7 +163,7 @@ def check_unit_said(column: str | None, one_each: bool, option: str, what: str =
     """Stop unless the command says whose presence is protected."""
     flag = f"--one-{what}-per-person"
     if column is not None and one_each:
-        raise ParameterError(f"{option} and {flag} contradict; give one of them")
+        raise ParameterError(f"{option} and {flag} contradict each other; give one of them")
     if column is None and not one_each:
         raise ParameterError(
             f"say whose privacy is protected: {option} COLUMN names the column of people, who are "

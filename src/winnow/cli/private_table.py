@@ -51,7 +51,7 @@ class PrivateTable:
     columns: ColumnsOption = None
     person: Annotated[
         str | None,
-        option("--person", "COLUMN", "The column that says whose row it is.", TABLE),
+        option("--person", "COLUMN", "The column of people: whose row it is.", TABLE),
     ] = None
     joined: JoinedFiles = ONE_FILE
     one_row: OneRowOption = False
@@ -71,7 +71,7 @@ class PrivateTable:
         option(
             "--rows",
             "N",
-            "A public number of rows, where theirs is private: counts refer to it.",
+            "A public number of rows to scale counts to, where the true number is private.",
             TABLE,
         ),
     ] = None

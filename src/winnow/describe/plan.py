@@ -62,19 +62,21 @@ class DescribePlan(TablePlan[Description]):
     @cached_property
     def expected(self) -> tuple[DescribeRow, ...]:
         """What to expect of every column."""
-        found = [DescribeRow(row.table, "counts", row.standard_error) for row in self.counting.rows]
+        listed = [
+            DescribeRow(row.table, "counts", row.standard_error) for row in self.counting.rows
+        ]
         if self.moments is not None:
-            found += [
+            listed += [
                 DescribeRow(row.column, row.statistic, row.standard_error)
                 for row in self.moments.expected
             ]
-        found += [
+        listed += [
             DescribeRow(
                 each.asked.column, "quantiles", max(row.rank_error for row in each.expected)
             )
             for each in self.quantiles
         ]
-        return tuple(found)
+        return tuple(listed)
 
     @property
     def error(self) -> float:

@@ -111,8 +111,7 @@ def public_list(items: Sequence[Any] | str | Path) -> tuple[list[Any], tuple[str
     if len(set(texts)) != len(texts):
         first, again = repeated(texts)
         raise ParameterError(
-            f"item {first + 1} of the public list stands there more than once, again as item "
-            f"{again + 1}; list it once"
+            f"item {first + 1} of the public list appears again as item {again + 1}; list it once"
         )
     return public, tuple(texts)
 
@@ -145,7 +144,7 @@ def _checked(text: str) -> str:
     except UnicodeEncodeError:
         possible = False
     if not possible:
-        raise ParameterError("cannot be a text in a table; leave out NUL and half characters")
+        raise ParameterError("cannot be a text in a table; leave out NUL and unpaired surrogates")
     return text
 
 
@@ -279,9 +278,9 @@ def counts(
         values = np.array([totals.get(text, 0) for text in listed], np.int64)
         what = f"counts of {len(public)} items"
         return made(Sealed(values, what), public)
-    found: Sequence[Any] = sorted(totals)
-    values = np.array([totals[label] for label in found], np.int64)
-    private: Sealed[Sequence[Any]] = Sealed(found, "items")
+    labels_found: Sequence[Any] = sorted(totals)
+    values = np.array([totals[label] for label in labels_found], np.int64)
+    private: Sealed[Sequence[Any]] = Sealed(labels_found, "items")
     return made(Sealed(values, "counts"), private, weighed=weighed)
 
 
@@ -344,7 +343,7 @@ def check_unit(unit: str | None, person: str | None, option: str = "person") -> 
         )
     if person is not None:
         raise ParameterError(
-            f"unit='row' and {option}={shown(person)} contradict; give one of them"
+            f"unit='row' and {option}={shown(person)} contradict each other; give one of them"
         )
 
 
@@ -375,4 +374,4 @@ def private_counts(
     held = sorted((text, i) for i, text in enumerate(texts) if values[i] > 0)
     kept = np.array([values[i] for _, i in held], np.int64)
     found: Sequence[Any] = [labels[i] for _, i in held]
-    return SealedCounts(Sealed(kept, "counts"), Sealed(found, "items"), utility, most)
+    return SealedCounts(Sealed(kept, "counts"), Sealed(labels_found, "items"), utility, most)

@@ -87,8 +87,8 @@ def codes_of(column: Column, values: NDArray[Any], *, as_text: bool) -> Codes:
         codes = _categories(column, held, nulls, as_text)
     elif column.hashed:
         prefixes = (None if no else text for text, no in zip(held.tolist(), nulls, strict=True))
-        found = (-1 if text is None else int(text, 16) % column.codes for text in prefixes)
-        codes = np.fromiter(found, np.int32, len(held))
+        texts = (-1 if text is None else int(text, 16) % column.codes for text in prefixes)
+        codes = np.fromiter(texts, np.int32, len(held))
     else:  # codes as they are, bins and points of a grid as the engine found them
         if held.dtype.kind == "f":
             nulls = nulls | np.isnan(held)
@@ -147,18 +147,18 @@ class _KeptTable(KeptRows):
             (held, weights), as_text = self._engine.distinct(replace(self._query, sets=asked))
             width = len(columns)
             summed = np.array([np.asarray(each) for each in held[width:]], np.int64)
-            found = {}
+            groups = {}
             for each in asked:
                 wanted = np.array([i not in each for i in range(width)], np.int64)
                 here = np.flatnonzero((summed == wanted[:, None]).all(axis=0))
                 codes = tuple(encode(columns[i], held[i][here], as_text=as_text) for i in each)
                 shape = tuple(columns[i].cardinality for i in each)
-                found[each] = group(codes, weights[here], shape)
-        total = int(found[()].weights.sum())
+                groups[each] = group(codes, weights[here], shape)
+        total = int(groups[()].weights.sum())
         if self._rows is not None and total != self._rows:
             raise changed()
         self._rows = total
-        return [(found[each].codes, found[each].weights) for each in sets]
+        return [(groups[each].codes, groups[each].weights) for each in sets]
 
 
 @guarded

@@ -173,8 +173,9 @@ def about(data: Any) -> About:
         case ScoreSource():
             return AboutScores(utility=data.utility)
     raise ParameterError(
-        f"a {type(data).__name__} says nothing that is public; give wn.plan.scores(...) or "
-        "wn.plan.counts(...), or data that are sealed. Public scores are for plan.simulate(scores)"
+        f"a {type(data).__name__} is not a public description; give wn.plan.scores(...) or "
+        "wn.plan.counts(...), or data that are sealed. Public scores are for "
+        "plan.simulate(scores)"
     )
 
 

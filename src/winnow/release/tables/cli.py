@@ -257,7 +257,7 @@ def plan(
     json: JsonOption = False,
     out: OutOption = None,
 ) -> None:
-    """Say which errors tables would have; no data are read and nothing is spent."""
+    """Predict the errors of tables; no data are read and nothing is spent."""
     from winnow.cli.files import refuse_overwriting
     from winnow.cli.printing import console, show_json
     from winnow.core.saving import check_target, save

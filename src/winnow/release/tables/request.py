@@ -94,9 +94,7 @@ class PlannedTabulate(AskedTables):
     with_cut: Annotated[Real, replace(WITH_CUT, where=("body",))] = 0.0
     error: Annotated[
         Real | None,
-        Option(
-            "The largest error that is wanted in the place of epsilon=, in rows.", "ROWS", above=0
-        ),
+        Option("Instead of epsilon=: the largest error to reach, in rows.", "ROWS", above=0),
     ] = None
 
     def plan(self, about: Any) -> TabulatePlan | AutoBoundPlan:

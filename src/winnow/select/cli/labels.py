@@ -63,7 +63,7 @@ def labels(
     of_log: LogOptions = ONE_LIST,
     person: Annotated[
         str | None,
-        option("--person", "COLUMN", "The column that says whose event it is.", _COLUMNS),
+        option("--person", "COLUMN", "The column of people: whose event it is.", _COLUMNS),
     ] = None,
     one_row: Annotated[
         bool,
@@ -94,9 +94,9 @@ def labels(
     out: OutOption = None,
     record: Record = UNRECORDED,
 ) -> None:
-    """Release the items that there are in a log, where nobody listed them.
+    """Find the items that many people have in a log, without a public list.
 
-    FILE has one row for each event, and a person may stand in it many times.
+    FILE has one row for each event, and a person may appear in it many times.
     """
     from winnow.cli.files import are_large, check_targets
     from winnow.cli.printing import counting
@@ -148,7 +148,7 @@ def plan(
     json: JsonOption = False,
     out: OutOption = None,
 ) -> None:
-    """Say how many people an item needs to be found; no data are read and nothing is spent."""
+    """Predict how many people an item needs to be found; no data are read and nothing is spent."""
     from winnow.cli.printing import console, show_json
     from winnow.core.saving import check_target, save
     from winnow.select.plan.about import FOUND_IN_LOG, counts

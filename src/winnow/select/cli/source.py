@@ -166,8 +166,7 @@ def _each_once(numbered: Iterable[tuple[int, str]]) -> list[str]:
             continue
         if item in seen:
             raise DataError(
-                f"what stands in line {seen[item]} stands again in line {line}; list every item "
-                "once"
+                f"the item in line {seen[item]} appears again in line {line}; list every item once"
             )
         seen[item] = line
     if not seen:

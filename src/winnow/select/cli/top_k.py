@@ -73,7 +73,7 @@ def top_k(
         option(
             "--person",
             "COLUMN",
-            "The column that says whose event it is.",
+            "The column of people: whose event it is.",
             _COLUMNS,
         ),
     ] = None,
@@ -162,7 +162,7 @@ def top_k(
 ) -> None:
     """Release the K most common items privately.
 
-    FILE is an event log with one row for each event, in which a person may stand many times;
+    FILE is an event log with one row for each event, in which a person may appear many times;
     or, with --count, a file of items and their counts.
     """
     from winnow.cli.files import are_large

@@ -168,7 +168,7 @@ def planned(asked: FindLabels, given: Any) -> LabelsPlan | AutoBoundPlan:
         )
     if method != AUTO and not isinstance(method, OF_LABELS):
         words = ", ".join(each.word() for each in OF_LABELS)
-        raise ParameterError(f"method={shown(method)} finds no labels; choose one of: {words}")
+        raise ParameterError(f"method={shown(method)} does not find labels; choose one of: {words}")
     if public.choice is not None:
         if isinstance(method, TruncatedLaplaceMethod):
             return labels_with_auto_bound(asked, public, planned)

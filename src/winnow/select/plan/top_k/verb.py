@@ -184,7 +184,7 @@ class TopKPlan(PickPlan):
     def _scores(self) -> AboutScores:
         if not isinstance(self.about, AboutScores) or self.about.private or self.by_group:
             raise ParameterError(
-                "what is simulated is a public list of items; plan for wn.plan.counts(candidates=)"
+                "only a public list of items can be simulated; plan for wn.plan.counts(candidates=)"
             )
         return self.about
 
@@ -252,7 +252,10 @@ def planned(asked: TopK, given: Any) -> TopKPlan | AutoBoundPlan:
     """The plan of a top k, by what is public of the counts."""
     public, method = about(given), asked.method
     if method != AUTO and not isinstance(method, PickMethod):
-        raise ParameterError(f"method={shown(method)} finds nothing; give wn.Joint() or a word")
+        raise ParameterError(
+            f"method={shown(method)} is not a method of top_k; give wn.Joint() or a word such as "
+            "'joint'"
+        )
     if isinstance(public, AboutScores) and public.choice is not None:
         if needs_bound(asked, public):
             return top_k_with_auto_bound(asked, public, planned)
