@@ -374,4 +374,4 @@ def private_counts(
     held = sorted((text, i) for i, text in enumerate(texts) if values[i] > 0)
     kept = np.array([values[i] for _, i in held], np.int64)
     found: Sequence[Any] = [labels[i] for _, i in held]
-    return SealedCounts(Sealed(kept, "counts"), Sealed(labels_found, "items"), utility, most)
+    return SealedCounts(Sealed(kept, "counts"), Sealed(found, "items"), utility, most)
