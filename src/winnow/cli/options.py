@@ -15,6 +15,7 @@ import typer
 from winnow.cli.derived import number_or_pair
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
+from winnow.foreign import instead
 
 if TYPE_CHECKING:
     from winnow.core.schema import Schema
@@ -60,6 +61,7 @@ AssumedRowsOption = Annotated[
         rich_help_panel=ASKED,
     ),
 ]
+BOUND_CHOSEN = "auto: a tenth of epsilon, or less, looks at how much people have and chooses it."
 AssumedRowsPerPersonOption = Annotated[
     int,
     option("--max-rows", "L", "The most rows of one person.", ASKED),
@@ -168,6 +170,14 @@ def check_unit_said(column: str | None, one_each: bool, option: str, what: str =
             f"protected with all their {what}s; {flag} says that nobody has two {what}s. Without "
             f"either, somebody with ten {what}s would be protected ten times less than stated"
         )
+
+
+def bound_of(flag: str, text: str | None) -> int | str | None:
+    """A bound on what one person counts for: a whole number, or auto."""
+    if text is None or text == "auto":
+        return text
+    with instead(ParameterError(f"{flag} {text!r} is no whole number, and not auto"), ValueError):
+        return int(text)
 
 
 @dataclass(frozen=True)

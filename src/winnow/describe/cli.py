@@ -126,7 +126,7 @@ def _write_report(released: Released[Description], report: Path, private: Privat
         released,
         title=f"A description of {Path(private.table).stem}",
         date=datetime.now(UTC).date().isoformat(),
-        rows_per_person=private.max_rows,
+        rows_per_person=private.rows_of_person(released),
     )
     write_whole(report, made)
     return report

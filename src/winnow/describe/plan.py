@@ -29,7 +29,7 @@ from winnow.privacy import guarantee_of
 from winnow.read.about import AboutTable, about_table
 from winnow.read.crossing import SealedTable
 from winnow.read.table_plan import TablePlan
-from winnow.release.tables.plan import TabulatePlan
+from winnow.release.tables.plan import TabulatePlan, planned_under
 from winnow.release.tables.request import Tabulate
 
 MOST_VALUES = 10**6
@@ -194,7 +194,8 @@ def _counting(
     schema = _counted(public.schema, bins)
     about = replace(public, schema=schema, cells=schema.cells, bound=None)
     tables = [[name] for name in schema.names]
-    return Tabulate(tables, epsilon=epsilon, budget=asked.budget, run=asked.run).plan(about)
+    table = Tabulate(tables, epsilon=epsilon, budget=asked.budget, run=asked.run)
+    return planned_under(table, about)
 
 
 def _counted(schema: Schema, bins: dict[str, Bins | None]) -> Schema:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from winnow.privacy import Budget
     from winnow.read.scores import SealedScores
     from winnow.select.about import AboutScores
+    from winnow.select.auto_bound import AutoBoundPlan
     from winnow.select.mechanisms.sparse_vector import AboveAnswer
     from winnow.select.plan.labels import LabelsPlan
     from winnow.select.plan.top_k.verb import TopKPlan
@@ -187,7 +188,7 @@ class TopK(AskedTopK):
     epsilon: Annotated[Real, EPSILON] = field()
     seed: Any = None
 
-    def plan(self, about: Any) -> TopKPlan:
+    def plan(self, about: Any) -> TopKPlan | AutoBoundPlan:
         """What is charged, drawn and promised, from what is public of the counts."""
         from winnow.select.plan.top_k.verb import planned
 
@@ -203,7 +204,7 @@ class PlannedTopK(AskedTopK):
         Option("Instead of epsilon=: the error to reach, in people.", "X", above=0),
     ] = None
 
-    def plan(self, about: Any) -> TopKPlan:
+    def plan(self, about: Any) -> TopKPlan | AutoBoundPlan:
         """The plan at epsilon=, or at the least epsilon that brings the error."""
         from winnow.select.plan.top_k.verb import planned_for
 
@@ -231,7 +232,7 @@ class FindLabels(Checked):
     budget: Budget | None = None
     seed: Any = None
 
-    def plan(self, about: Any) -> LabelsPlan:
+    def plan(self, about: Any) -> LabelsPlan | AutoBoundPlan:
         """What is charged, drawn and promised, from what is public of the log."""
         from winnow.select.plan.labels import planned
 

@@ -29,7 +29,7 @@ from winnow.read.about import AboutTable, about_table
 from winnow.read.crossing import SealedTable
 from winnow.read.table_plan import TablePlan
 from winnow.release.tables.plan import TabulatePlan
-from winnow.release.tables.plan import planned as planned_tables
+from winnow.release.tables.plan import planned_under as planned_tables
 from winnow.release.tables.request import Tabulate
 from winnow.release.tables.result import ReleasedTables
 
