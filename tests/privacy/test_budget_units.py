@@ -17,7 +17,7 @@ from winnow.privacy.ledger import Ledger, RecordedBudget
 TENTH = PureDP(0.1, "add-remove")
 FRAME = pd.DataFrame({"who": [1] * 5 + [2] * 5, "town": ["A"] * 5 + ["B"] * 5})
 SCHEMA = {"town": {"values": ["A", "B"]}}
-WHO = at_most("who", 5, "row")
+WHO = at_most("who", (5, "row"))
 
 
 def rows() -> Any:
@@ -77,7 +77,7 @@ def test_a_budget_for_people_takes_every_column_of_people_and_neither_rows_nor_b
     budget.charge(TENTH, unit=Unit("visitor"))
     assert str(budget.guarantee) == "1-DP, protects each person (add or remove one)"
     for unit in (ROW, BASKET):
-        with pytest.raises(RelationMismatch, match=f"about one {unit.name}"):
+        with pytest.raises(RelationMismatch, match=f"this release one {unit.name}"):
             budget.charge(TENTH, unit=unit)
     learned = Budget(1.0)
     learned.charge(TENTH, unit=WHO)
@@ -93,7 +93,7 @@ def test_a_unit_that_names_nobody_is_refused(unit: Any) -> None:
 
 
 def test_units_compose_only_with_themselves() -> None:
-    units = [ROW, BASKET, WHO, at_most("who", 8, "page"), Unit("visitor")]
+    units = [ROW, BASKET, WHO, at_most("who", (8, "page")), Unit("visitor")]
     for one in units:
         assert together(None, one) == one
         assert together(one, PERSON) == one

@@ -41,6 +41,7 @@ from winnow.itemsets.audit.weighted import (
 )
 from winnow.learn.audit.additive import additive_enumerated, additive_twins
 from winnow.learn.audit.balanced import balanced_enumerated, balanced_twins
+from winnow.learn.audit.binned import binned_enumerated, binned_faithful, binned_twins
 from winnow.learn.audit.boosted import boosted_enumerated, boosted_twins
 from winnow.learn.audit.either import either_enumerated, either_faithful, either_twins
 from winnow.lp.audit import lp_enumerated, lp_faithful, lp_twins
@@ -62,6 +63,7 @@ from winnow.release.tables.audit import tables_enumerated, tables_faithful, tabl
 from winnow.select.audit.cut_away import cut_enumerated, cut_faithful, cut_twins
 from winnow.select.audit.groups import groups_audited, groups_twins
 from winnow.select.audit.labels import labels_enumerated, labels_faithful, labels_twins
+from winnow.select.audit.people_look import look_enumerated, look_faithful, look_twins
 
 
 def run_audits(
@@ -142,11 +144,13 @@ def _release(quick: bool, seed: int) -> Iterator[AuditResult]:
 def _tables(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from tables_enumerated(quick=quick)
     yield from cut_enumerated()
+    yield from look_enumerated()
     yield from linear_enumerated(quick=quick)
     yield from additive_enumerated(quick=quick)
     yield from balanced_enumerated(quick=quick)
     yield from boosted_enumerated(quick=quick)
     yield from either_enumerated(quick=quick)
+    yield from binned_enumerated(quick=quick)
     yield from quantiles_enumerated(quick=quick)
     yield from joint_enumerated(quick=quick)
     yield from histogram_enumerated()
@@ -155,18 +159,22 @@ def _tables(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from tables_faithful(quick=quick, seed=seed)
     yield from linear_faithful(quick=quick, seed=seed)
     yield from cut_faithful(seed=seed)
+    yield from look_faithful(seed=seed)
     yield from either_faithful(seed=seed)
+    yield from binned_faithful(seed=seed)
     yield from quantiles_faithful(quick=quick, seed=seed)
     yield from joint_faithful(quick=quick, seed=seed)
     yield from moments_faithful(quick=quick, seed=seed)
     yield from bounds_faithful(quick=quick, seed=seed)
     yield from tables_twins(quick=quick, seed=seed)
     yield from cut_twins()
+    yield from look_twins()
     yield from linear_twins(quick=quick, seed=seed)
     yield from additive_twins(quick=quick)
     yield from balanced_twins(quick=quick)
     yield from boosted_twins(quick=quick)
     yield from either_twins(quick=quick)
+    yield from binned_twins(quick=quick)
     yield from quantiles_twins(quick=quick, seed=seed)
     yield from joint_twins(seed=seed)
     yield from histogram_twins()

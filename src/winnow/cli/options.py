@@ -5,6 +5,7 @@ Options of a verb are fields of its request (``winnow.cli.derived``); here is wh
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +15,7 @@ import typer
 from winnow.cli.derived import number_or_pair
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
+from winnow.foreign import instead
 
 if TYPE_CHECKING:
     from winnow.core.schema import Schema
@@ -59,20 +61,21 @@ AssumedRowsOption = Annotated[
         rich_help_panel=ASKED,
     ),
 ]
+BOUND_CHOSEN = "auto: a tenth of epsilon, or less, looks at how much people have and chooses it."
 AssumedRowsPerPersonOption = Annotated[
     int,
     option("--max-rows", "L", "The most rows of one person.", ASKED),
 ]
 ConfidenceOption = Annotated[
     float,
-    option("--confidence", "P", "How sure errors and bounds are.", ASKED),
+    option("--confidence", "P", "The probability with which errors and bounds hold.", ASKED),
 ]
 SeedOption = Annotated[
     int | None,
     typer.Option(
         "--seed",
         metavar="N",
-        help="Repeatable and not private: for tests only. The receipt says so.",
+        help="Makes the result repeatable and NOT private: for tests only. The receipt says so.",
     ),
 ]
 
@@ -81,8 +84,8 @@ PadToOption = Annotated[
     typer.Option(
         "--pad-to",
         metavar="SECONDS|plan",
-        help="Hold the result back until a fixed time, so that the clock tells nothing; 'plan': a "
-        "public estimate.",
+        help="Hold the result back until a fixed time, so that the running time reveals nothing; "
+        "'plan': a public estimate.",
     ),
 ]
 PadToSecondsOption = Annotated[
@@ -90,7 +93,7 @@ PadToSecondsOption = Annotated[
     typer.Option(
         "--pad-to",
         metavar="SECONDS",
-        help="Hold the result back until a fixed time, so that the clock tells nothing.",
+        help="Hold the result back until a fixed time, so that the running time reveals nothing.",
     ),
 ]
 
@@ -160,7 +163,7 @@ def check_unit_said(column: str | None, one_each: bool, option: str, what: str =
     """Stop unless the command says whose presence is protected."""
     flag = f"--one-{what}-per-person"
     if column is not None and one_each:
-        raise ParameterError(f"{option} and {flag} contradict; give one of them")
+        raise ParameterError(f"{option} and {flag} contradict each other; give one of them")
     if column is None and not one_each:
         raise ParameterError(
             f"say whose privacy is protected: {option} COLUMN names the column of people, who are "
@@ -169,26 +172,71 @@ def check_unit_said(column: str | None, one_each: bool, option: str, what: str =
         )
 
 
-JoinOption = Annotated[
-    str | None,
-    option(
-        "--join",
-        "FILE",
-        "Another private table of the same people, joined on the column of --person.",
-        TABLE,
-    ),
-]
+def bound_of(flag: str, text: str | None) -> int | str | None:
+    """A bound on what one person counts for: a whole number, or auto."""
+    if text is None or text == "auto":
+        return text
+    with instead(ParameterError(f"{flag} {text!r} is no whole number, and not auto"), ValueError):
+        return int(text)
 
 
-def joined_on(file: str, join: str | None, person: str | None) -> Any:
-    """The file, or the join of two files on the person."""
-    from winnow.read.joins import Join
+@dataclass(frozen=True)
+class JoinedFiles:
+    """Tables that are joined to the first one: options of every command that reads people."""
 
-    if join is None:
-        return file
-    if person is None:
-        raise ParameterError("--join joins tables of people; name their column with --person")
-    return Join(file, join, on=person)
+    join: Annotated[
+        list[str] | None,
+        option(
+            "--join",
+            "FILE",
+            "Another private table of the same people, joined on the column of --person. May be "
+            "given several times.",
+            TABLE,
+        ),
+    ] = None
+    join_public: Annotated[
+        list[str] | None,
+        option(
+            "--join-public",
+            "COLUMN=FILE",
+            "A public table, joined on this column. May be given several times.",
+            TABLE,
+        ),
+    ] = None
+
+    @property
+    def public(self) -> dict[str, str]:
+        """The public tables by their columns."""
+        found: dict[str, str] = {}
+        for text in self.join_public or ():
+            name, _, file = text.partition("=")
+            if not (name and file) or name in found:
+                raise ParameterError(
+                    f"--join-public {text} does not name one public table for one column; write "
+                    "COLUMN=FILE, each column once"
+                )
+            found[name] = file
+        return found
+
+    def files(self, file: str) -> list[Path]:
+        """All files that are read."""
+        from winnow.cli.files import named_by
+
+        tables = (file, *(self.join or ()), *self.public.values())
+        return [path for table in tables for path in named_by(table)]
+
+    def with_first(self, file: str, person: str | None) -> Any:
+        """The file, or its join with the others."""
+        from winnow.read.joins import Join
+
+        if not self.join and not self.join_public:
+            return file
+        if person is None:
+            raise ParameterError("a join is of tables of people; name their column with --person")
+        return Join(file, *(self.join or ()), on=person, public=self.public)
+
+
+ONE_FILE = JoinedFiles()
 
 
 JsonOption = Annotated[

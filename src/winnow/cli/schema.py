@@ -216,9 +216,9 @@ def _source(file: str, text: TextFormat) -> tuple[Engine, list[str]]:
     from winnow.read.looking import MEMORY
 
     if names_database(file):
-        source = opened(file).source
+        source = opened(file, {})
         with refusing("the source cannot be read", TABLE):
             return engine_for(source, MEMORY, (), text), column_names(source)
-    found = DuckFiles.of(Source(file, MEMORY, (), text))
-    assert found is not None  # a path is always for this engine
-    return found, found.names()
+    engine = DuckFiles.of(Source(file, MEMORY, (), text))
+    assert engine is not None  # a path is always for this engine
+    return engine, engine.names()

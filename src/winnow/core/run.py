@@ -65,7 +65,7 @@ def open_run(
     grant = charge(plan.event, budget, unit, stated=plan.guarantee, **recorded)
     noted(grant.record)
     key, receipt = spend(plan.name, plan.promised, grant, tape)
-    tell("opened", lambda: _drawn(plan, key.tape))
+    tell("opened", lambda: _drawn(plan, unit, key.tape))
     return key, replace(receipt, reason=plan.reason)
 
 
@@ -92,7 +92,7 @@ def _released(plan: Plan[D, R], data: D, grant: Grant, tape: Tape, padding: Padd
         finally:
             key.end()
     receipt = replace(receipt, reason=plan.reason, held=padding.note)
-    tell("released", lambda: _drawn(plan, tape))
+    tell("released", lambda: _drawn(plan, data.unit, tape))
     return Released(value, plan.guarantee, receipt).about(data.unit)
 
 
@@ -108,15 +108,15 @@ def _randomness(seed: int | None, budget: Budget | None) -> Randomness:
         return Randomness(seed)
     if seed is not None:
         raise ParameterError(
-            "seed= and a request that can be drawn again contradict: its noise comes from a secret "
-            "key; leave out seed="
+            "seed= and a request that can be drawn again contradict each other: its noise comes "
+            "from a secret key; leave out seed="
         )
     return Randomness(key)
 
 
-def _drawn(plan: Plan[Any, Any], tape: Tape) -> dict[str, Any]:
-    """What a log is told of a draw."""
-    guarantee = str(plan.guarantee)
+def _drawn(plan: Plan[Any, Any], unit: Unit, tape: Tape) -> dict[str, Any]:
+    """What a log is told of a draw: its guarantee in the words of the data's unit."""
+    guarantee = str(plan.guarantee.about(unit))
     return {"mechanism": plan.name, "guarantee": guarantee, "randomness": tape.kind}
 
 
@@ -138,8 +138,8 @@ def charge(
     """
     if not at_once and written_key(budget) is not None:
         raise GrantError(
-            "a request is for one release, and this run goes on after its charge; charge it to a "
-            "budget without request="
+            "request= is for a single release, and this run goes on after its charge; charge it "
+            "to a budget without request="
         )
     if budget is None:
         grant = single_use_grant(event)
@@ -158,8 +158,8 @@ def spend(mechanism: str, promised: Promise, grant: Grant, tape: Tape) -> tuple[
     """
     if grant.written and grant.written != tape.written:
         raise GrantError(
-            "this charge stands for a draw from a key that was written down with it, and another "
-            "tape was given: it would be a second release; give that key in the place of seed="
+            "this charge belongs to a draw from the key that was written down with it, and other "
+            "randomness was given: that would be a second release. Give that key instead of seed="
         )
     receipt = receipt_of(mechanism, promised, tape, grant.record)
     tape.claim()

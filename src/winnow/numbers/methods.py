@@ -22,8 +22,8 @@ class Halving(QuantileMethod):
     level: Annotated[
         Real | None,
         Option(
-            "Intervals, too, that hold with this probability, all of a group at once; they take "
-            "two thirds of epsilon=.",
+            "Release intervals, too: all those of a group hold together with this probability. "
+            "They take two thirds of epsilon=.",
             "P",
             above=0,
             below=1,

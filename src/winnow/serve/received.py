@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.cut import CutAway
-from winnow.core.frames import Columns, CountedItems, Framed, plain_column
+from winnow.core.frames import Columns, Framed, plain_column
 from winnow.core.notebook import Card, InNotebook, columns_card, number_text, pairs_card
 from winnow.core.released import Receipt, Released
 from winnow.describe.result import Description
@@ -24,7 +24,7 @@ from winnow.numbers.moments.result import ReleasedMoments
 from winnow.numbers.result import ReleasedQuantiles
 from winnow.privacy import Guarantee
 from winnow.privacy.refusals import COMPOSING
-from winnow.select.lists import ListsByGroup
+from winnow.select.lists import CountedItems, ListsByGroup
 
 Fetch = Callable[[str], str]
 """Downloads a file of a release."""
@@ -65,29 +65,20 @@ def _value(document: Mapping[str, Any], fetch: Fetch, labels: Mapping[str, Any])
         return _itemsets(value, document["order"])
     counted = bool(document["order"].get("with_counts"))
     if isinstance(value, list) and counted:
-        return RemoteCounts(((item, count) for item, count in value), document.get("margin"))
+        return CountedItems(map(tuple, value), margin=document.get("margin"))
     return value
-
-
-class RemoteCounts(CountedItems):
-    """Pairs of an item and its noisy count, and how far off a count may be."""
-
-    def __init__(self, pairs: Iterable[tuple[Any, int]], margin: int | None = None) -> None:
-        super().__init__(pairs)
-        self.margin = margin
-        """Within what each count lies with probability 0.95; None: that is not known."""
 
 
 def _itemsets(value: Any, order: Mapping[str, Any]) -> Any:
     """A list, or the one itemset (None: none stands out) where no number was asked for."""
     if not isinstance(value, list):
         return ItemsetSupports.from_dict(value)
-    found: list[Any] = [tuple(items) for items in value]
+    itemsets: list[Any] = [tuple(items) for items in value]
     if order.get("supports") is not None:
-        found = RemoteCounts((tuple(items), support) for items, support in value)
+        itemsets = CountedItems((tuple(items), support) for items, support in value)
     if order.get("k") is None:
-        return found[0] if found else None
-    return found
+        return itemsets[0] if itemsets else None
+    return itemsets
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,13 +153,13 @@ class RemoteTables(InNotebook, Framed):
             return self.tables[0].to_columns()
         names = dict.fromkeys(name for table in self.tables for name in table.columns)
         names |= dict.fromkeys(name for table in self.tables for name in table.rows)
-        found: dict[str, list[Any]] = {"table": []} | {name: [] for name in names}
+        columns: dict[str, list[Any]] = {"table": []} | {name: [] for name in names}
         for table in self.tables:
-            found["table"] += [table.title] * len(table)
+            columns["table"] += [table.title] * len(table)
             for name in names:
                 held = table.rows.get(name)
-                found[name] += [None] * len(table) if held is None else held.tolist()
-        return {name: plain_column(values) for name, values in found.items()}
+                columns[name] += [None] * len(table) if held is None else held.tolist()
+        return {name: plain_column(values) for name, values in columns.items()}
 
     def _card(self) -> Card:
         if len(self.tables) == 1:
@@ -213,11 +204,11 @@ class RemoteSynthetic(InNotebook, Framed):
 
     def _columns(self, name: str) -> Columns:
         heads, *rows = csv.reader(io.StringIO(self._fetch(name)))
-        found = {}
+        columns = {}
         for place, head in enumerate(heads):
             known = {str(label): label for label in self._labels.get(head, ())}
-            found[head] = plain_column([_label(row[place], known) for row in rows])
-        return found
+            columns[head] = plain_column([_label(row[place], known) for row in rows])
+        return columns
 
     def _card(self) -> Card:
         return columns_card(f"A synthetic table by {self.method}", self._rows, len(self.names))

@@ -58,12 +58,12 @@ class JointClasses:
 
     def _at(self, utility: int) -> tuple[NDArray[np.int64], bytes, tuple[float, float]]:
         """t_r(u), the same as bytes to compare them, and bounds on the logarithm of N(u)."""
-        found = self._known.get(utility)
-        if found is None:
+        known = self._known.get(utility)
+        if known is None:
             reach = self._ranking.at_least(self._leaders + utility)
             log = log_product(reach - self._rows)
-            found = self._known[utility] = reach, reach.tobytes(), log
-        return found
+            known = self._known[utility] = reach, reach.tobytes(), log
+        return known
 
     def roots(self) -> list[JointBlock]:
         """What is likely to win, and all that is not: it is looked at only if it does win.
@@ -149,9 +149,10 @@ def _first_row(level: Integers, free: Integers, stream: BitStream) -> int:
     """The first row at the level: row i has free_above for each one before, and free after it.
 
     By ``free`` for all rows the weights are level_i/free_i times all 1 - level_j/free_j before.
+    The rows after one that takes all that is free have weight 0, whatever stands at their level.
     """
     with np.errstate(divide="ignore"):
-        passed = np.cumsum(np.log1p(-(level[:-1] / free[:-1])))
+        passed = np.cumsum(np.log1p(-np.minimum(level[:-1] / free[:-1], 1.0)))
         logs = np.log(level / free) + np.concatenate([[0.0], passed])
 
     def weights() -> list[int]:

@@ -25,7 +25,8 @@ from winnow.core.utility import Utility
 from winnow.core.workloads.part import sum_of
 from winnow.errors import DataError, InputError, ParameterError
 from winnow.foreign import shown
-from winnow.learn.features import UNKNOWN, Feature, pick_columns
+from winnow.learn.features import UNKNOWN, Feature
+from winnow.learn.inputs import pick_columns
 from winnow.learn.kernels.rule_counts import correct_by_row, correct_by_rule
 from winnow.learn.rules import RuleClass
 from winnow.read.crossing import Rows, SealedTable, all_rows
@@ -148,7 +149,7 @@ def _codes(where: str, feature: Feature, values: Any, rows: int) -> NDArray[np.i
         )
     if (codes == UNKNOWN).any():
         raise DataError(
-            f"{where} holds a value that was not declared, or a missing one; mend it, or "
+            f"{where} holds a value that was not declared, or a missing one; correct it, or "
             "declare 'other'"
         )
     return codes
@@ -166,7 +167,9 @@ def numbers_of(labels: Any, classes: Classes) -> NDArray[np.int32]:
             numbers[same] = number
     if (numbers < 0).any():
         if len(classes) > 2:
-            raise DataError("a label is none of the declared classes; name all in classes=")
+            raise DataError(
+                "a label is not one of the declared classes; name all of them in classes="
+            )
         raise DataError(
             f"a label is neither {shown(classes[0])} nor {shown(classes[1])}; declare the two "
             "classes with classes=(negative, positive), or learn one class against the others, as "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -11,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import Real, exact, positive, probability, set_counts
-from winnow.core.frames import CountedItems
 from winnow.core.key import Key
 from winnow.core.noise import discrete_laplace_array
 from winnow.core.noisy_top.count_classes import CountClasses, Drawn
@@ -27,6 +27,7 @@ from winnow.read.counts import SealedCounts
 from winnow.read.kept import KeptCounts
 from winnow.read.people import People, PersonBound
 from winnow.read.scores import Scores, SealedScores
+from winnow.select.lists import CountedItems
 
 EVERY = 1 << 62
 """The k of a list of all labels that pass: nobody has so many."""
@@ -83,6 +84,21 @@ def noisy_cut(
     noisy = counted + discrete_laplace_array(tape.child("people"), 2, people_scale)
     further = discrete_laplace_array(tape.child("left out"), 1, left_out_scale)
     return int(noisy[0]), int(noisy[1]), left_out + int(further[0])
+
+
+def noisy_people(
+    numbers: Sealed[dict[int, int]], grid: tuple[int, ...], scale: Fraction, key: Key
+) -> list[int]:
+    """How many people have up to each bound and more than the one before, or more than all.
+
+    Whatever is in the source, a person counts once.
+    """
+    content, tape = key.open(numbers), key.tape
+    counted = np.zeros(len(grid) + 1, np.int64)
+    for have, people in content.items():
+        counted[bisect_left(grid, have)] += people
+    noise = discrete_laplace_array(tape.child("numbers"), len(counted), scale)
+    return [int(number) for number in counted + noise]
 
 
 @dataclass(frozen=True)

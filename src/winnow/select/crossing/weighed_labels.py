@@ -19,7 +19,7 @@ from winnow.core.utility import Utility
 from winnow.errors import ParameterError
 from winnow.read.counts import SealedCounts
 from winnow.read.kept import KeptCounts
-from winnow.read.weights import Summed
+from winnow.read.weights import ItemWeights
 from winnow.select.crossing.private_labels import EVERY, UnknownDomain
 
 Integers = NDArray[np.int64]
@@ -69,32 +69,32 @@ class ByWeights(UnknownDomain):
 
     def _labels(self, counts: SealedCounts, key: Key) -> tuple[list[Any], list[int] | None]:
         k = EVERY if self.peel else self.k
-        found = self._spread(counts, key, k) if self.spread else self._of(counts, key, k)
+        labels = self._spread(counts, key, k) if self.spread else self._of(counts, key, k)
         if not self.peel:
-            return found[: self.k], None
-        people = _people(found, counts, key)
+            return labels[: self.k], None
+        people = _people(labels, counts, key)
         order = self.peeled(people, counts.utility, key.tape.child("peel"))
-        return [found[place] for place in order], None
+        return [labels[place] for place in order], None
 
     def _spread(self, counts: SealedCounts, key: Key, k: int) -> list[Any]:
         """Labels by the weights that people spread over them."""
         assert counts.weighed is not None  # by ``check``
         most, tape = self.max_items or 1, key.tape.child("weights")
-        people, found = key.open(counts.weighed.people), list[Any]()
+        people, labels = key.open(counts.weighed.people), list[Any]()
         for number in range(self.rounds):
             first = counts.weighed.first if number == 0 else None
-            summed = people.summed(most, found) if first is None else key.open(first)
-            found += self._passing(summed, counts.utility, tape.child(f"{number}"), number, k)
-        return found
+            summed = people.summed(most, labels) if first is None else key.open(first)
+            labels += self._passing(summed, counts.utility, tape.child(f"{number}"), number, k)
+        return labels
 
     def _of(self, counts: SealedCounts, key: Key, k: int) -> list[Any]:
         """Labels of counts that are weighed as they are."""
         content, tape = key.open(counts.values), key.tape.child("weights").child("0")
         values = content if isinstance(content, KeptCounts) else np.asarray(content, np.int64)
-        return self._passing(Summed(_opened(counts, key), values), counts.utility, tape, 0, k)
+        return self._passing(ItemWeights(_opened(counts, key), values), counts.utility, tape, 0, k)
 
     def _passing(
-        self, summed: Summed, utility: Utility, tape: Tape, number: int, k: int
+        self, summed: ItemWeights, utility: Utility, tape: Tape, number: int, k: int
     ) -> list[Any]:
         """The labels that pass the threshold of a round."""
         if isinstance(summed.values, KeptCounts):
