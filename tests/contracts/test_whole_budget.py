@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import winnow as wn
@@ -26,12 +27,35 @@ COUNTS = RNG.integers(0, 300, 40)
 POINTS = RNG.normal(size=(200, 2)).clip(-1, 1)
 
 
+NUMBERED = SCHEMA | {"b": {"type": "number", "low": 0, "high": 3}}
+FRAME = pd.DataFrame(ROWS).assign(person=np.arange(300) % 150)
+PEOPLE = pd.DataFrame({"person": np.arange(150), "town": np.arange(150) % 3})
+
+
 def table() -> wn.SealedTable:
     return wn.read_table(ROWS, schema=SCHEMA, unit="row", relation="add-remove")
 
 
 def items(known: bool) -> wn.SealedBaskets:
     return wn.read_baskets(BASKETS, unit="basket", items=ITEMS if known else None)
+
+
+def numbers() -> wn.SealedTable:
+    return wn.read_table(ROWS, schema=NUMBERED, unit="row", relation="add-remove")
+
+
+def visits(source: Any = FRAME, **how: Any) -> wn.SealedCounts:
+    return wn.counts(source, item="b", person="person", max_items=2, **how)
+
+
+def joined() -> wn.Join:
+    return wn.Join(FRAME, PEOPLE, on="person")
+
+
+def towns() -> wn.SealedTable:
+    return wn.read_table(
+        joined(), schema={"b": 4, "town": 3}, person="person", max_rows=2, relation="add-remove"
+    )
 
 
 Verb = Callable[..., Any]
@@ -42,6 +66,12 @@ PURE: dict[str, Verb] = {
     "open_above": lambda **ask: wn.open_above(threshold=100, **ask),
     "open_selection": lambda **ask: wn.open_selection(**ask),
     "mips": lambda **ask: wn.mips(np.eye(4), wn.seal_query(np.ones(4), sensitivity=1), **ask),
+    "bounds": lambda **ask: wn.bounds(numbers(), "b", **ask),
+    "describe": lambda **ask: wn.describe(numbers(), **ask),
+    "histogram": lambda **ask: wn.histogram(numbers(), "b", bins=3, **ask),
+    "histogram, by quantiles": lambda **ask: wn.histogram(
+        numbers(), "b", bins=3, split="quantiles", **ask
+    ),
 }
 """They take no delta, or none by default."""
 
@@ -57,7 +87,24 @@ VERBS: dict[str, Verb] = {
     "release, graphical": lambda **ask: wn.release(
         table(), wn.marginals(2), method=wn.Graphical(rounds=2), **ask
     ),
+    "moments": lambda **ask: wn.moments(numbers(), "b", ["mean", "deviation"], **ask),
+    "moments, by group": lambda **ask: wn.moments(numbers(), "b", ["mean"], by=["a"], **ask),
+    "quantiles": lambda **ask: wn.quantiles(numbers(), "b", [0.25, 0.5], **ask),
+    "quantiles, by group": lambda **ask: wn.quantiles(numbers(), "b", [0.5], by=["a"], **ask),
+    "labels": lambda **ask: wn.labels(visits(), **ask),
+    "labels, of a join": lambda **ask: wn.labels(visits(joined()), **ask),
+    "top_k, private items": lambda **ask: wn.top_k(visits(), k=2, **ask),
+    "top_k, by group": lambda **ask: wn.top_k(visits(by="a"), k=2, **ask),
+    "top_k, by group of a join": lambda **ask: wn.top_k(visits(joined(), by="town"), k=2, **ask),
+    "tabulate, a join": lambda **ask: wn.tabulate(towns(), ["b", "town"], **ask),
     "ask": lambda **ask: wn.ask(table().stating(300), max_queries=20, **ask),
+    "ask, a hypothesis": lambda **ask: wn.ask(
+        table().stating(30_000), max_queries=5_000, method=wn.MultiplicativeWeights(), **ask
+    ),
+    "ask, a hypothesis from nothing": lambda **ask: wn.ask(
+        table().stating(30_000), max_queries=5_000,
+        method=wn.MultiplicativeWeights(warm_start=0, fallback=0), **ask,
+    ),
     "boost": lambda **ask: wn.boost(
         wn.seal_examples(np.where(POINTS > 0, 1, -1).T, np.where(POINTS[:, 0] > 0, 1, -1)),
         rounds=3, **ask,
@@ -136,6 +183,23 @@ def test_a_budget_that_is_partly_used_serves_each_verb_at_what_is_left(verb: str
         budget = wn.Budget(5, DELTA)
         budget.charge(used)
         VERBS[verb](**left_to_ask(budget))
+
+
+@pytest.mark.parametrize("updates", [None, 40])
+def test_a_session_that_gets_a_whole_budget_has_the_noise_of_one_without(updates: int | None) -> None:
+    method = wn.Independent() if updates is None else wn.MultiplicativeWeights(
+        updates=updates, warm_start=0, fallback=0
+    )  # fmt: skip
+    about = wn.plan.table(SCHEMA, rows=30_000)
+    ask = {"epsilon": EPSILON, "delta": DELTA, "max_queries": 500, "method": method}
+    budget = wn.Budget(EPSILON, DELTA, "substitution")
+    free = wn.plan.ask(about, **ask)
+    assert wn.plan.ask(about, budget=budget, **ask).event == free.event
+    # What is left after something else is served by sums.
+    budget.charge(PureDP(EPSILON / 2, "substitution"))
+    half = ask | {"epsilon": EPSILON / 2, "delta": budget.left.delta}
+    planned = wn.plan.ask(about, budget=budget, **half)
+    budget.charge(planned.event, stated=planned.guarantee)
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -25,6 +25,11 @@ def sizing_accountant(budget: Budget, delta: Real) -> str:
     return "pure" if pure else "zcdp"
 
 
+def sizes_exactly(budget: Budget) -> bool:
+    """Whether a release that asks for what is left may be sized as if it were all there is."""
+    return checked_budget(budget).accountant in ("combined", "gaussian")
+
+
 def table_sizings(budget: Budget | None, delta: Real, asked: str = "best") -> tuple[str, ...]:
     """What may size a release of tables under a budget, in the order in which to try them.
 
