@@ -9,11 +9,10 @@ far above what its answers usually miss.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from winnow.ask.compared import (
     HYPOTHESIS,
@@ -44,13 +43,11 @@ from winnow.core.tape import Randomness
 from winnow.errors import DataError, InputError, ParameterError, RelationMismatch
 from winnow.foreign import guarded, shown
 from winnow.privacy import Budget, to_json
-from winnow.privacy.sizing import sizes_exactly
+from winnow.privacy.sizing import as_all_there_is
 from winnow.read.about import AboutTable, about_table
 from winnow.read.crossing import SealedTable, sealed_table
 
 _BYTES_PER_CELL = 32
-
-S = TypeVar("S", bound=Sizes)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -156,6 +153,7 @@ def ask(about: AboutTable | SealedTable, asked: Ask) -> AskPlan:
     return asked.plan(about)
 
 
+@as_all_there_is
 def planned(asked: Ask, about: AboutTable | SealedTable) -> AskPlan:
     """The plan of a request, by what is public of the table."""
     public = about_table(about)
@@ -243,18 +241,14 @@ def compared(asked: Ask, about: AboutTable) -> tuple[AskRow, ...]:
 
 
 def _single(asked: Ask, about: AboutTable) -> Sized[IndependentSizes]:
-    """As if it were all there is, if the budget takes that; else what its rho pays for.
-
-    A budget may keep a part of delta for other events.
-    """
+    """Under a budget: what its rho pays for, without the delta that it keeps for other events."""
     terms, budget = _terms(asked, about), asked.budget
     if budget is None:
         return sized_independent(terms)
     delta, reserved = exact("delta", asked.delta), exact("delta", budget.left.delta_cap)
     if budget.accountant == "zcdp" and reserved < delta:
         delta -= reserved
-    summed = replace(terms, accountant="zcdp", delta=delta)
-    return _fitting(sized_independent, (terms, summed), budget)
+    return sized_independent(replace(terms, accountant="zcdp", delta=delta))
 
 
 def _weights_or_none(asked: Ask, about: AboutTable) -> WeightsSizes | None:
@@ -267,7 +261,7 @@ def _weights_or_none(asked: Ask, about: AboutTable) -> WeightsSizes | None:
 def _weights(
     method: MultiplicativeWeights, asked: Ask, about: AboutTable, *, explicit: bool
 ) -> Sized[WeightsSizes]:
-    """As if it were all there is, if the budget takes that; else with a lost mass beside a rho."""
+    """Under a budget: with a lost mass beside a rho."""
     terms, budget = _terms(asked, about), asked.budget
     universe, listed = said_cells(about.schema, method.universe)
     shape = None if about.schema is None or not explicit else about.schema.shape
@@ -281,17 +275,7 @@ def _weights(
             "events: open it with delta= (and delta_for_events= for accountant='zcdp' or "
             "'gaussian'); or use method='independent'"
         )
-    return _fitting(sized_weights, (terms, replace(terms, accountant="zcdp", lost=lost)), budget)
-
-
-def _fitting(sized: Callable[[Terms], Sized[S]], ways: Sequence[Terms], budget: Budget) -> Sized[S]:
-    """The first sizes that a budget could be charged for now; else those of its own sums."""
-    *tries, last = ways
-    for terms in tries if sizes_exactly(budget) else []:
-        found = sized(terms)
-        if budget._fits(found.sizes.mechanism.promise(terms.relation).event, found.guarantee):
-            return found
-    return sized(last)
+    return sized_weights(replace(terms, accountant="zcdp", lost=lost))
 
 
 def _terms(asked: Ask, about: AboutTable) -> Terms:

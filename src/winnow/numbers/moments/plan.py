@@ -33,7 +33,7 @@ from winnow.numbers.moments.result import ReleasedMoments
 from winnow.numbers.moments.sensitivity import Exchanged
 from winnow.numbers.moments.settings import TYPICAL, MomentsTerms, chosen
 from winnow.privacy import Budget
-from winnow.privacy.sizing import sizing_accountant
+from winnow.privacy.sizing import as_all_there_is, sizing_accountant
 from winnow.read.about import AboutTable, about_table
 from winnow.read.crossing import SealedTable, sealed_table
 
@@ -218,6 +218,7 @@ def planned_for(asked: PlannedMoments, about: Any) -> MomentsPlan:
     return planned(asked.at(float(f"{high * 1.00001:.5g}")), about)
 
 
+@as_all_there_is
 def planned(asked: Moments, about: Any) -> MomentsPlan:
     """The plan of a request, by what is public of the table."""
     public = about_table(about)

@@ -18,7 +18,7 @@ from winnow.core.unit import about_counted
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.privacy import Budget
-from winnow.privacy.sizing import first_that_fits, table_sizings
+from winnow.privacy.sizing import as_all_there_is, first_that_fits, table_sizings
 from winnow.read.about import AboutTable, about_table
 from winnow.read.counts import SealedCounts
 from winnow.read.crossing import SealedTable, sealed_table
@@ -222,6 +222,7 @@ def planned_for(asked: PlannedTabulate, given: Any) -> TabulatePlan:
     return asked.at(_least_epsilon(reached, error)).plan(public)
 
 
+@as_all_there_is
 def planned(asked: Tabulate, given: Any) -> TabulatePlan:
     """The plan of a request, by what is public of the table or the counts."""
     return first_that_fits(

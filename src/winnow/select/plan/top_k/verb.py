@@ -17,7 +17,7 @@ from winnow.core.released import Released
 from winnow.errors import InputError, ParameterError
 from winnow.foreign import guarded, shown
 from winnow.privacy import Budget
-from winnow.privacy.sizing import rounds_accountant
+from winnow.privacy.sizing import as_all_there_is, rounds_accountant
 from winnow.read.counts import SealedCounts
 from winnow.select.about import About, AboutClasses, AboutScores, about
 from winnow.select.beside import charged_with, cut_of, run_beside
@@ -244,6 +244,7 @@ def _run(
     )
 
 
+@as_all_there_is
 def planned(asked: TopK, given: Any) -> TopKPlan:
     """The plan of a top k, by what is public of the counts."""
     public, method = about(given), asked.method
