@@ -89,7 +89,7 @@ def known_score(known: Prediction) -> float | None:
     return None if known.largest is None or known.mean is None else known.score
 
 
-def _budget(random: Any) -> dict[str, Any]:
+def budget_of(random: Any) -> dict[str, Any]:
     """An epsilon and a delta."""
     asked: dict[str, Any] = {"epsilon": float(random.choice([0.1, 0.3, 1.0, 3.0, 10.0]))}
     if random.random() < 0.7:
@@ -109,7 +109,7 @@ def tables(seed: int, size: float) -> Iterator[Setting]:
         codes = table(KINDS[place % len(KINDS)], rows, sizes, seed + place)
         ways = int(random.choice([1, 2, 2, 3, 3]))
         made = release_of(
-            "tables", codes.name, codes, wn.marginals(ways), _budget(random), seed + place
+            "tables", codes.name, codes, wn.marginals(ways), budget_of(random), seed + place
         )
         if made is not None:
             made.asked["ways"] = ways
@@ -119,7 +119,8 @@ def tables(seed: int, size: float) -> Iterator[Setting]:
 WORKLOADS = ("prefixes", "ranges", "conjunctions", "mix", "predicates")
 
 
-def _workload(kind: str, codes: Codes, random: Any) -> Any:
+def workload_of(kind: str, codes: Codes, random: Any) -> Any:
+    """A workload of a kind about some codes."""
     names = list(codes.schema)
     if kind == "prefixes":
         return wn.prefixes(names[0])
@@ -152,9 +153,9 @@ def workloads(seed: int, size: float) -> Iterator[Setting]:
             sizes = sizes_of(random, int(random.integers(3, 7)), 12, 8_000)
         rows = int(random.choice([300, 3_000, 30_000]))
         codes = table(KINDS[(place // 2) % len(KINDS)], rows, sizes, seed + place)
-        workload = _workload(kind, codes, random)
+        workload = workload_of(kind, codes, random)
         made = release_of(
-            "workloads", f"{kind}, {codes.name}", codes, workload, _budget(random), seed + place
+            "workloads", f"{kind}, {codes.name}", codes, workload, budget_of(random), seed + place
         )
         if made is not None:
             made.asked["kind"] = kind

@@ -1,6 +1,7 @@
 """Regret of every automatic choice: each method forced, the default beside them.
 
-Generated families span the regimes (``_choice_data``). The figures: how often the default is
+Generated families span the regimes (``_choice_data``); what is chosen is chosen on these alone.
+Real data (``--data DIR``) are looked at once, at the end. The figures: how often the default is
 within 1.15 and 1.5 of the best method forced, the geometric mean and the worst of these ratios, how
 often it finds less than the best by .2 or more of what was to be found, how it stands against plain
 noise, and how often its predicted error is within 1.3 of what is seen. What is an error:
@@ -16,7 +17,7 @@ noise, and how often its predicted error is within 1.3 of what is seen. What is 
 
 Errors below 1/epsilon people count as equal; so do .1 of a list, and .02 of balanced accuracy.
 
-    python benchmarks/choice.py [--only top-k,tables] [--size .3]
+    python benchmarks/choice.py [--only top-k,tables] [--size .3] [--data DIR]
 
 The whole takes about half an hour on one core. A part alone is measured again with
 ``--only``; the others stay as they are in the file.
@@ -32,6 +33,7 @@ import json
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from _choice_figures import Seen, Setting, counted, summary
@@ -76,20 +78,26 @@ def main() -> None:
     parser = arguments(__doc__.splitlines()[0], "choice")
     parser.add_argument("--only", default=",".join(PARTS), help="parts, with commas")
     parser.add_argument("--size", type=float, default=1.0, help="how many settings, as a part")
+    parser.add_argument("--data", type=Path, help="a folder of real data: looked at once")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     wanted = [name.strip() for name in options.only.split(",")]
     kept = json.loads(options.out.read_text()) if options.out.exists() else {}
-    place = "generated"
+    place = "generated" if options.data is None else "real"
     rows: dict[str, list[dict[str, Any]]] = kept.get("settings", {}).get(place, {})
     seconds: dict[str, float] = kept.get("seconds", {}).get(place, {})
+    makers = PARTS
+    if options.data is not None:
+        from _choice_real import real_parts
+
+        makers = real_parts(options.data)
     for name in wanted:
-        if name not in PARTS:
-            raise SystemExit(f"{name} is no part; there are {', '.join(PARTS)}")
+        if name not in makers:
+            raise SystemExit(f"{name} is no part; there are {', '.join(makers)}")
         start = time.process_time()
-        rows[name] = [each.to_dict() for each in PARTS[name](options.seed, options.size)]
+        rows[name] = [each.to_dict() for each in makers[name](options.seed, options.size)]
         seconds[name] = round(time.process_time() - start, 1)
-    held = {name: [read_back(row) for row in rows[name]] for name in PARTS if name in rows}
+    held = {name: [read_back(row) for row in rows[name]] for name in makers if name in rows}
     figures = shown(f"{place}: the default against the best method", held)
     misses = {name: dict(counted(each)) for name, each in held.items()}
     for name, found in misses.items():

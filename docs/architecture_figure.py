@@ -19,7 +19,8 @@ BANDS = (
 )
 CAPABILITIES = (
     "describe",
-    "itemsets   learn   ask   lp   numbers",
+    "itemsets   learn   ask   lp",
+    "numbers   (quantiles, moments, bounds, histogram)",
     "release   (tables, matrices, rounds, graphical)",
     "inner_product",
     "select   (one, the top k, universes, sparse vector)",

@@ -5,6 +5,8 @@ Seeds are fixed; 200 questions leave an error of some six percent in a mean.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +14,7 @@ import pytest
 import winnow as wn
 from reference.asking import opened as asking
 from reference.asking import planned
+from winnow.ask.sizes import laplace_within, normal_within
 
 SHAPES = {"wide": (12, 10, 6, 2), "binary": (2,) * 10, "threes": (3,) * 6}
 
@@ -74,9 +77,21 @@ def test_errors_of_one_kind_are_compared_and_shown() -> None:
     few = planned({"a": 5, "b": 4}, n=1_000, epsilon=1, delta=1e-6, max_queries=10)
     weights, single = few.compared
     assert few.method == "independent" and few.error == single.error
-    assert single.error == pytest.approx(0.798 * single.deviation, rel=1e-3)
+    assert single.error == normal_within(single.deviation) < 0.798 * single.deviation
     assert single.error < weights.error <= 1
     assert "mean error" in str(few)
+
+
+@pytest.mark.parametrize("size", [1e-7, 1e-3, 0.05, 0.4, 3.0])
+def test_the_mean_error_is_that_of_an_answer_cut_off_at_nothing_and_at_all_rows(size) -> None:
+    rng, draws = np.random.default_rng(1), 400_000
+    true = rng.random(draws)
+    for noise, expected in (
+        (rng.normal(0, size, draws), normal_within(size)),
+        (rng.laplace(0, size, draws), laplace_within(size)),
+    ):
+        off = np.abs(np.clip(true + noise, 0, 1) - true)
+        assert expected == pytest.approx(off.mean(), abs=5 * off.std() / math.sqrt(draws))
 
 
 def test_a_method_without_a_bound_below_all_rows_is_not_taken() -> None:

@@ -167,6 +167,26 @@ def test_the_library_tells_python_s_logging_and_no_value(caplog: pytest.LogCaptu
     assert "canary" not in caplog.text and str(CANARY) not in caplog.text
 
 
+def test_a_log_names_whom_the_data_are_about(
+    visits: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = tmp_path / "rows.csv"
+    rows.write_text("tail,late\n" + "\n".join(f"t{i // 3},{i % 2}" for i in range(60)) + "\n")
+    planes = wn.read_table(
+        rows, schema={"late": {"values": ["0", "1"]}}, person="tail", max_rows=2, rows=60
+    )
+    with caplog.at_level(logging.INFO, "winnow"):
+        counts = wn.counts(visits, item="page", person="visitor", max_items=2)
+        top = wn.top_k(counts, k=1, epsilon=1, delta=1e-6)
+        wn.ask(planes, epsilon=1, delta=1e-6, max_queries=3, method="independent")
+    facts: list[dict[str, Any]] = [vars(record)["facts"] for record in caplog.records]
+    released, opened = (each["guarantee"] for each in facts if "guarantee" in each)
+    assert released == str(top.guarantee)
+    assert "protects each visitor" in released
+    assert released.endswith("at most 2 pages of each are counted")
+    assert "protects each tail" in opened and "at most 2 rows" in opened
+
+
 def test_the_library_is_silent_unless_somebody_listens(capfd: pytest.CaptureFixture[str]) -> None:
     wn.select({"oak": 5, "elm": 1}, epsilon=1)
     assert capfd.readouterr() == ("", "")

@@ -386,7 +386,8 @@ def test_a_seed_and_a_written_key_are_refused_before_the_charge(folder: Path) ->
 
 
 READ = {"file", "items", "schema", "test", "batch", "table", "b", "c", "candidates", "query",
-        "names", "predictions", "labels", "state", "ledger_key", "settings"}  # fmt: skip
+        "names", "predictions", "labels", "state", "ledger_key", "settings", "groups",
+        "join"}  # fmt: skip
 
 
 def test_every_file_that_a_command_names_is_known_to_be_read_or_written() -> None:

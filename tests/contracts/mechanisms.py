@@ -36,11 +36,14 @@ from winnow.inner_product.vectors import query_of
 from winnow.itemsets.audit.weighted import or_canonical, or_selected
 from winnow.itemsets.crossing import FrequentItemsets
 from winnow.itemsets.mechanisms.weighted import WeightedCounts
+from winnow.learn.about import labelled as about_rows
 from winnow.learn.crossing.additive import AdditiveModel
 from winnow.learn.crossing.balanced import BalancedRule
 from winnow.learn.crossing.boosted import BoostedRules
 from winnow.learn.crossing.either import EitherModel
 from winnow.learn.crossing.rows import LabelledRows, SealedLabelled
+from winnow.learn.methods import OneRule
+from winnow.learn.request import Learn
 from winnow.learn.rules import rules_over
 from winnow.lp.crossing.rows import seal_offsets, seal_rows
 from winnow.lp.kernels.scalar_program import ConstraintRows
@@ -537,6 +540,27 @@ def _either() -> Iterator[Subject]:
                   ((tiny, data()), (noisy, data())))  # fmt: skip
 
 
+def _binned() -> Iterator[Subject]:
+    """A column of a hundred numbers, cut at private quantiles, and rules over its bins."""
+    grid = {"type": "number", "low": 0, "high": 99}
+    asked = Learn(epsilon=1, method=OneRule(of="stumps"))
+
+    def data(turn: int = 0, relation: Relation = Relation.ADD_REMOVE) -> Any:
+        codes, labels = np.array([0, 70], np.int32), np.array([0, 1], np.int32)
+        rows = LabelledRows((codes,), labels, np.array([SECRET - turn, 7], np.int64))
+        return SealedLabelled(Sealed(rows, "rows"), ("no", "yes"), relation)
+
+    def plan(relation: Relation) -> Any:
+        schema = {"x": grid, "y": {"values": ["no", "yes"]}}
+        return asked.plan(about_rows(schema, "y", relation=relation))
+
+    def drawn(mechanism: Any, held: Any, grant: Any, tape: Any) -> Any:
+        made = replace(plan(held.relation), mechanism=mechanism)
+        return redeem(made.map(lambda predictor: predictor.text), held, grant, tape)
+
+    yield Subject("rule in private bins", plan(Relation.ADD_REMOVE).mechanism, data, drawn, ())
+
+
 def _quantiles() -> Iterator[Subject]:
     def drawn(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
         plan = replace(
@@ -607,6 +631,7 @@ SUBJECTS: tuple[Subject, ...] = (
     *_additive(),
     *_rules(),
     *_either(),
+    *_binned(),
     *(_with_a_word(row) for row in TABLE),
     *_of_methods(),
     *_threshold(),

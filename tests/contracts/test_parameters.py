@@ -18,8 +18,9 @@ from winnow.serve.client import Client, Plans
 
 MOST = 10
 HOMES = (wn, wn.plan, winnow.privacy, winnow.privacy.ledger, winnow.plots, winnow.audit)
-MANY = {"promise": 12}
-"""A row of the table of promises by its name: each takes the two or three numbers that it needs."""
+MANY = {"promise": 12, "moments": 11}
+"""A row of the table of promises by its name: each takes the two or three numbers that it needs.
+Moments have a level of their intervals beside what every release of a table takes."""
 
 
 def parameters(called: Any) -> list[str]:

@@ -96,7 +96,8 @@ def test_the_public_names_are_pinned() -> None:
         "moments", "ReleasedMoments", "bounds", "ReleasedBounds", "histogram", "ReleasedHistogram",
         "quantiles", "ReleasedQuantiles", "labels", "OptimalRule", "WeightedGaussian",
         "TruncatedLaplace", "LpProblem", "LpSolution", "lp", "lp_problem", "read_lp",
-        "PersonRows", "ScalarSides",
+        "PersonRows", "ScalarSides", "describe", "Description", "ColumnSummary",
+        "Groups", "ListsByGroup", "Join", "Reading", "TextFormat", "Lines", "Pairs", "Indicators",
         "DataError", "ForeignError",
         "ParameterError", "SavingError", "SessionExhausted",
     }  # fmt: skip

@@ -63,3 +63,14 @@ def test_gamma_draws_are_the_same_with_and_without_them(
     quick = mechanism.simulate(scores, utility, draws, seed=2)
     monkeypatch.setattr(gamma, "_sums_of_clocks", lambda words: (np.zeros(len(words)), np.inf))
     assert np.array_equal(quick, mechanism.simulate(scores, utility, draws, seed=2))
+
+
+def test_a_clock_that_its_first_bits_do_not_bound_leaves_no_list_short(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A first word of 0 bounds its clock from one side only: one in 2^32 clocks has it."""
+    scores, utility = np.array([90, 3, 3, 0, 50]), Utility.declare(1)
+    quick = GammaMechanism(1.0, 3).simulate(scores, utility, 40, seed=4)
+    sums = gamma._sums_of_clocks
+    monkeypatch.setattr(gamma, "_sums_of_clocks", lambda words: (sums(words)[0], np.inf))
+    assert np.array_equal(quick, GammaMechanism(1.0, 3).simulate(scores, utility, 40, seed=4))

@@ -13,8 +13,9 @@ import pytest
 import winnow as wn
 from reference import planned
 from reference.releasing import flat_release
-from winnow.core.frames import CountedItems, Framed
+from winnow.core.frames import Framed
 from winnow.core.notebook import MOST_ROWS, InNotebook, number_text
+from winnow.select.lists import CountedItems
 
 EVIL = "<script>alert(1)</script>"
 SCHEMA = {"town": {"values": [EVIL, "b & c"]}, "year": {"values": [1999, 2024]}}

@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 from winnow.core.noisy_top import weighted_place as module
+from winnow.core.noisy_top.classes import _first_row
 from winnow.core.noisy_top.weighted_place import weighted_place
 from winnow.core.tape import Tape
 
@@ -59,7 +60,7 @@ def test_as_many_bits_as_it_takes_decide_an_edge() -> None:
     assert drawn == {0, 1}
 
 
-@pytest.mark.parametrize("bound", [3, 3 << 30, 1])
+@pytest.mark.parametrize("bound", [3, 3 << 30, 1, 2**32 - 1, 2**32, 2**40 + 1])
 def test_uniform_integers_are_uniform_below_each_bound(bound: int) -> None:
     drawn = Tape.seeded(5).stream().below_each(np.full(30_000, bound))
     assert drawn.min() >= 0 and drawn.max() < bound
@@ -76,3 +77,18 @@ def test_without_drawing_anew_a_bound_is_seen_to_be_biased(monkeypatch: pytest.M
     drawn = Tape.seeded(5).stream().below_each(np.full(30_000, 3 << 30))
     often = np.bincount(drawn % 3, minlength=3)
     assert stats.chisquare(often).pvalue < 1e-9
+
+
+def test_bounds_on_both_sides_of_a_word_are_drawn_side_by_side() -> None:
+    bounds = np.tile(np.array([7, 2**40, 1, 2**50, 2**32]), 4_000)
+    drawn = Tape.seeded(6).stream().below_each(bounds)
+    assert (drawn >= 0).all() and (drawn < bounds).all()
+    for bound in (7, 2**40, 2**50, 2**32):
+        halves = drawn[bounds == bound] * 2 < bound - bound % 2
+        assert abs(float(halves.mean()) - (bound // 2) / bound) < 5 * 0.5 / math.sqrt(4_000)
+
+
+def test_rows_after_one_that_takes_all_have_no_weight() -> None:
+    """A level of 2 with 1 free: such rows stand after one that every list has at its level."""
+    for seed in range(40):
+        assert _first_row(np.array([2, 2, 1]), np.array([2, 1, 1]), Tape.seeded(seed).stream()) == 0

@@ -3,6 +3,7 @@
 import gzip
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -146,6 +147,40 @@ def test_an_interrupted_run_keeps_what_is_finished(
         assert again.exit_code == 0
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert [each["figure"] for each in summary] == ["1", "3"]
+
+
+def test_a_run_that_was_stopped_goes_on_with_its_finished_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computed: list[int] = []
+    broken = True
+
+    def part(place: int) -> dict[str, float]:
+        if place == 2 and broken:
+            raise KeyboardInterrupt
+        computed.append(place)
+        return {"place": np.int64(place), "third": place / 3}  # type: ignore[dict-item]
+
+    def measure(run: ExperimentRun) -> Findings:
+        rows = [run.piece(("part", i), partial(part, i)) for i in range(4)]
+        return Findings({}, rows, "none")
+
+    experiment = replace(_small("1"), measure=measure)
+    monkeypatch.setattr(papers, "PAPERS", (Paper("joint", "Joint", (experiment,)),))
+    run = ["reproduce", "joint", "--out", str(tmp_path)]
+    assert invoke(run).exit_code == 130 and computed == [0, 1]
+    kept = tmp_path / "joint" / "pieces.jsonl"
+    kept.write_text(kept.read_text() + '{"piece": "part / 2", "val')  # killed while it wrote
+    other = invoke([*run, "--resume", "--seed", "7"])
+    assert other.exit_code == 2 and "other settings" in other.stderr and computed == [0, 1]
+    broken = False
+    assert invoke([*run, "--resume"]).exit_code == 0 and computed == [0, 1, 2, 3]
+    assert invoke([*run, "--resume"]).exit_code == 0 and computed == [0, 1, 2, 3]
+    rows = json.loads((tmp_path / "joint" / "figure-1.json").read_text())["results"]
+    assert rows == [{"place": i, "third": i / 3} for i in range(4)]
+    assert invoke(run).exit_code == 0 and computed == [0, 1, 2, 3] * 2  # without it: anew
+    kept.write_text("no parts\n")
+    assert invoke([*run, "--resume"]).exit_code == 2
 
 
 def test_the_estimated_time_counts_what_figures_share_once() -> None:

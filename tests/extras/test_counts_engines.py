@@ -236,7 +236,8 @@ def test_joins_and_groups_are_those_of_duckdb(engine: str, request: Any) -> None
     tables: list[Any] = []
     for name, frame in zip(("visits", "people"), frames, strict=True):
         if engine == "spark":
-            tables.append(server.createDataFrame(frame))
+            rows = [tuple(row) for row in frame.itertuples(index=False)]
+            tables.append(server.createDataFrame(rows, list(frame.columns)))
             continue
         server.execute(f"CREATE TEMP TABLE {name} (who text, {frame.columns[1]} text)")
         for row in frame.itertuples(index=False):
@@ -255,3 +256,55 @@ def test_joins_and_groups_are_those_of_duckdb(engine: str, request: Any) -> None
         reading=wn.Reading(keep="engine"),
     )  # fmt: skip
     assert set(wn.top_k(kept, k=2, epsilon=50.0, delta=1e-6).value) == {"FR", "D~E"}
+
+
+@pytest.mark.parametrize("engine", ["postgres", "spark"])
+def test_a_person_moves_no_more_of_a_join_than_the_bound(engine: str, request: Any) -> None:
+    """Neighbouring tables of few people, each in turn taken out of all of them."""
+    visits = [("a", "x"), ("a", "y"), ("a", "y"), ("b", "x"), ("b", "z"), ("c", "y"), ("C", "y")]
+    people = [("a", "FR"), ("a", "DE"), ("b", "FR"), ("c", "DE"), ("d", "FR")]
+    topics = [("x", "t"), ("x", "s"), ("y", "t"), ("z", None), ("q", "r")]
+    server = request.getfixturevalue(engine)
+
+    def counted(absent: str, keep: str) -> dict[str, int]:
+        tables: list[Any] = []
+        for name, columns, rows in (
+            ("v", ("who", "page"), visits), ("p", ("who", "land"), people),
+            ("t", ("page", "topic"), topics),
+        ):  # fmt: skip
+            held = [row for row in rows if row[0] != absent]
+            if engine == "spark":
+                kinds = ", ".join(f"{column} string" for column in columns)
+                tables.append(server.createDataFrame(held, kinds))
+                continue
+            server.execute(f"DROP TABLE IF EXISTS {name}")
+            server.execute(f"CREATE TEMP TABLE {name} ({columns[0]} text, {columns[1]} text)")
+            for row in held:
+                server.execute(f"INSERT INTO {name} VALUES (%s, %s)", row)
+            tables.append((server, name))
+        join = wn.Join(*tables[:2], on="who", public={"page": tables[2]}, how="left")
+        found = wn.counts(
+            join, item="topic", person="who", by="land", max_items=2,
+            reading=wn.Reading(salt="s", keep=keep),
+        )  # fmt: skip
+        if keep == "memory":
+            return opened(found)
+        with open_sealed(found.values).snapshot() as asked:
+            texts = sorted(opened_texts(visits, topics))
+            return dict(zip(texts, asked.counts_of(texts), strict=True))
+
+    whole = counted("", "memory")
+    assert {text: n for text, n in counted("", "engine").items() if n} == whole
+    for who in "abc":
+        rest = counted(who, "memory")
+        moved = [whole.get(text, 0) - rest.get(text, 0) for text in {**whole, **rest}]
+        assert set(moved) <= {0, 1} and sum(moved) <= 2
+        assert (sum(moved) > 0) == (who != "C")
+
+
+def opened_texts(visits: list[Any], topics: list[Any]) -> set[str]:
+    """Every pair of a land and a topic that there may be."""
+    from winnow.read.groups import pair_text
+
+    found = {topic for _, topic in topics if topic is not None}
+    return {pair_text(land, topic) for land in ("FR", "DE") for topic in found}

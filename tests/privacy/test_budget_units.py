@@ -17,7 +17,7 @@ from winnow.privacy.ledger import Ledger, RecordedBudget
 TENTH = PureDP(0.1, "add-remove")
 FRAME = pd.DataFrame({"who": [1] * 5 + [2] * 5, "town": ["A"] * 5 + ["B"] * 5})
 SCHEMA = {"town": {"values": ["A", "B"]}}
-WHO = at_most("who", 5, "row")
+WHO = at_most("who", (5, "row"))
 
 
 def rows() -> Any:
@@ -93,7 +93,7 @@ def test_a_unit_that_names_nobody_is_refused(unit: Any) -> None:
 
 
 def test_units_compose_only_with_themselves() -> None:
-    units = [ROW, BASKET, WHO, at_most("who", 8, "page"), Unit("visitor")]
+    units = [ROW, BASKET, WHO, at_most("who", (8, "page")), Unit("visitor")]
     for one in units:
         assert together(None, one) == one
         assert together(one, PERSON) == one

@@ -1,5 +1,6 @@
 """Joins: what is counted, whose rows move, and which joins are refused."""
 
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -7,12 +8,16 @@ from typing import Any
 import duckdb
 import pandas as pd
 import pytest
+from msgspec.structs import replace
 
 import winnow as wn
+from reference.commands import invoke
 from reference.inside import open_sealed
 from winnow.audit.replay.compare import ReplayRun
 from winnow.audit.replay.readers import reader_replays
 from winnow.read.groups import pair_of
+from winnow.serve.datasets import read_data
+from winnow.serve.declarations import Declaration, check_declaration
 
 VISITS = pd.DataFrame(
     [(f"u{u % 30}", f"p{u % 7}") for u in range(200)] + [("x", "p1"), ("U1", "p2")],
@@ -97,6 +102,109 @@ def test_a_person_moves_their_own_rows_alone() -> None:
         without = opened(wn.counts(joined(rest), **said))
         moved = [whole[topic] - without.get(topic, 0) for topic in whole]
         assert all(each in (0, 1) for each in moved) and 1 <= sum(moved) <= 2
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_joined_counts_that_stay_give_the_same_lists(
+    places: dict[str, dict[str, Any]], place: str
+) -> None:
+    said: dict[str, Any] = {"item": "topic", "person": "visitor", "max_items": 2}
+    found = [
+        wn.top_k(
+            wn.counts(joined(places[place]), **said, reading=wn.Reading(keep=keep, salt="s")),
+            k=2, epsilon=30.0, delta=1e-6, method="stability", with_counts=True, seed=3,
+        ).value
+        for keep in ("memory", "engine")
+    ]  # fmt: skip
+    assert [each for each, _ in found[0]] == [each for each, _ in found[1]]
+
+
+def test_labels_of_a_join_are_found_by_weights_that_people_spread() -> None:
+    counts = wn.counts(joined(TABLES), item="topic", person="visitor")
+    for keep in ("memory", "engine"):
+        counts = wn.counts(
+            joined(TABLES), item="topic", person="visitor", reading=wn.Reading(keep=keep)
+        )
+        released = wn.labels(counts, epsilon=30.0, delta=1e-6, seed=1)
+        assert set(released.value) <= {"news", "help", "shop"} and "news" in released.value
+
+
+def test_commands_join_files_and_tables_of_one_database(
+    places: dict[str, dict[str, Any]], tmp_path: Path
+) -> None:
+    path = tmp_path / "shop.db"
+    with duckdb.connect(str(path)) as connection:
+        for name in TABLES:
+            connection.execute(f"CREATE TABLE {name} AS FROM '{places['parquet'][name]}'")
+    named = {name: f"duckdb:{path}#{name}" for name in TABLES}
+    shown = []
+    for tables in (places["csv"], places["parquet"], named):
+        line = [
+            "top-k", tables["visits"], "--join", tables["people"], "--join-public",
+            f"page={tables['pages']}", "--item", "topic", "--person", "visitor", "--by", "country",
+            "--max-items", 2, "-k", 1, "--epsilon", 20, "--delta", 1e-6, "--seed", 4, "--json",
+        ]  # fmt: skip
+        done = invoke(line)
+        assert done.exit_code == 0, done.output
+        shown.append(json.loads(done.stdout)["value"])
+    assert shown[0] == shown[1] == shown[2]
+    for tail, said in (
+        (["--person", "visitor", "--join-public", "pages.csv"], "COLUMN=FILE"),
+        (["--one-row-per-person", "--join", "people.csv"], "name their column with --person"),
+    ):
+        line = ["labels", "log.csv", "--item", "page", *tail,
+                "--epsilon", 1, "--delta", 1e-6]  # fmt: skip
+        done = invoke(line)
+        assert done.exit_code == 2 and said in " ".join(done.stderr.split())
+
+
+def test_a_table_that_is_a_join_is_tabulated_on_the_command_line(
+    places: dict[str, dict[str, Any]], tmp_path: Path
+) -> None:
+    schema = tmp_path / "schema.json"
+    schema.write_text(json.dumps(SCHEMA))
+    tables = places["csv"]
+    line = [
+        "tabulate", tables["visits"], "--join", tables["people"], "--join-public",
+        f"page={tables['pages']}", "--schema", schema, "--person", "visitor", "--max-rows", 3,
+        "--relation", "add-remove", "--by", "topic,country", "--epsilon", 1, "--seed", 2, "--json",
+    ]  # fmt: skip
+    done = invoke(line)
+    assert done.exit_code == 0, done.output
+    assert "at most 3 rows" in done.stdout
+
+
+@pytest.mark.parametrize("kind", ["events", "table"])
+def test_a_server_reads_joined_files(tmp_path: Path, kind: str) -> None:
+    for name, frame in TABLES.items():
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+    said: dict[str, Any] = {
+        "path": "vis*.csv", "join": ["people.csv"], "join_public": {"page": "pages.csv"},
+        "person": "visitor", "max_per_person": 3, "epsilon": 50.0, "delta": 1e-4, "kind": kind,
+        "relation": "add-remove",
+        **({"item": "topic"} if kind == "events" else {"schema": SCHEMA}),
+    }  # fmt: skip
+    declared = Declaration(**said)
+    check_declaration("visits", declared)
+    assert [file.name for file in declared.files(tmp_path)] == [
+        "visits.csv", "people.csv", "pages.csv",
+    ]  # fmt: skip
+    data = read_data(declared, tmp_path, "salt")
+    if isinstance(data, wn.SealedCounts):
+        expected = wn.counts(
+            joined(TABLES), item="topic", person="visitor", max_items=3,
+            reading=wn.Reading(salt="salt"),
+        )  # fmt: skip
+        assert opened(data) == opened(expected)
+    else:
+        assert open_sealed(data.rows).weights.sum() == 3 * 25
+    assert replace(declared, join=["p*.csv", "gone*.csv"]).missing(tmp_path) == "gone*.csv"
+    for change, match in (({"person": None, "max_per_person": 1}, "say person"),
+                          ({"kind": "baskets"}, "are for kind")):  # fmt: skip
+        kept = {name: held for name, held in said.items() if name not in ("item", "schema")}
+        fixed = Declaration(**{**(kept if "kind" in change else said), **change})
+        with pytest.raises(wn.ParameterError, match=match):
+            check_declaration("visits", fixed)
 
 
 def test_people_whose_names_a_collation_would_merge_are_two(tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def test_ends_of_an_interval_are_those_of_a_plain_search() -> None:
     n, s = rng.normal(3, 6, size), rng.normal(0, 9, size)
     e, c = rng.uniform(0.01, 9, size), rng.uniform(0.01, 9, size)
     ratio = Ratio(s, e, 0.0, n, c, half)
-    low, high = ratio._between(e, c)
+    low, high = ratio.between(e, c)
     grid = np.linspace(-half, half, 4001)
     for i in range(size):
         positive = max(n[i], 0.0)

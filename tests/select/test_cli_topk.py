@@ -72,7 +72,7 @@ def test_the_table_shows_items_guarantee_and_receipt(votes: Path) -> None:
     assert result.exit_code == 0 and result.stderr == ""
     shown = " ".join(result.stdout.split())
     assert "rank item" in shown and "1 [red]oak[/red]" in shown and "2 elm" in shown
-    for part in ("1-DP, protects each person (add or remove one)", "joint, k=2", "the least error"):
+    for part in ("1-DP, protects each person (add or remove one)", "gamma, k=2", "the least error"):
         assert part in shown
     assert "operating system" in shown
     assert SECRET not in result.stdout
@@ -96,7 +96,7 @@ def test_json_is_the_release_and_nothing_else(votes: Path) -> None:
     [
         (["--method", "joint"], "joint, k=2"),
         (["--any-order"], "canonical (exponential noise, gamma=0.6), k=2"),
-        (["--ordered"], "joint, k=2"),
+        (["--ordered"], "gamma, k=2"),
         (
             ["--method", "canonical", "--noise", "gumbel", "--gamma", 1],
             "canonical (gumbel noise, gamma=1), k=2",
@@ -113,7 +113,7 @@ def test_json_is_the_release_and_nothing_else(votes: Path) -> None:
         (["--method", "peel-gumbel", "--delta", 1e-6], "peel-gumbel, k=2, epsilon per round "),
         (["--method", "gamma"], "gamma, k=2"),
         (["--max-items", 1], "laplace, k=2, at most 1 item per person"),
-        (["--delta", 1e-6], "joint, k=2"),
+        (["--delta", 1e-6], "gamma, k=2"),
     ],
 )
 def test_options_reach_the_mechanism(votes: Path, given: list[Any], mechanism: str) -> None:

@@ -22,7 +22,7 @@ from winnow.core.sealed import Sealed
 from winnow.core.spread import GRID, weight
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
-from winnow.read.weights import Summed, WeighedItems, Weights
+from winnow.read.weights import ItemWeights, WeighedItems, Weights
 from winnow.select.audit.kept import ListedCounts
 from winnow.select.audit.labels import labels_enumerated, labels_faithful, labels_twins, weighted
 from winnow.select.audit.listed_people import ListedPeople, counts_of
@@ -67,9 +67,9 @@ def test_weights_that_stay_in_the_engine_release_the_same_labels() -> None:
 class KeptPeople(ListedPeople):
     """The weights of a few people, as an engine keeps them."""
 
-    def summed(self, most: int, without: Any = ()) -> Summed:
+    def summed(self, most: int, without: Any = ()) -> ItemWeights:
         found = super().summed(most, without)
-        return Summed((), ListedCounts(np.asarray(found.values), found.items))
+        return ItemWeights((), ListedCounts(np.asarray(found.values), found.items))
 
 
 @pytest.mark.parametrize("rounds", [1, 2])
@@ -237,7 +237,7 @@ def test_a_plan_for_a_log_refuses_ready_counts_before_the_charge() -> None:
 class Gone(Weights):
     """A log that was deleted."""
 
-    def summed(self, most: int, without: Any = ()) -> Summed:
+    def summed(self, most: int, without: Any = ()) -> ItemWeights:
         raise wn.DataError("the log is gone")
 
 

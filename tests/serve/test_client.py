@@ -31,6 +31,7 @@ ELSEWHERE = {
     "lp": "left out on purpose",
     "mips": "vectors that one holds",
     "boost": "the same",
+    "bounds": "the owner's: a server clips at the declared range, or asks for moments with bounds",
     "calibrate": "spends nothing",
 }
 """Verbs of the library that a server does not have, and why."""

@@ -84,6 +84,7 @@ EVERY: dict[str, dict[str, list[Any]]] = {
     "moments": {
         "epsilon": [1.0], "values": [["age"]], "statistics": [[], ["mean", "deviation"]],
         "by": [[], ["colour"]], "delta": [0.0, 1e-6], "level": [0.9],
+        "bounds": ["declared", "auto"],
     },
     "quantiles": {
         "epsilon": [1.0], "column": ["age"], "quantiles": [[0.5], [0.1, 0.25, 0.9]],
@@ -92,7 +93,9 @@ EVERY: dict[str, dict[str, list[Any]]] = {
     "histogram": {
         "epsilon": [1.0], "column": ["age"], "bins": [2, [0, 1, 2]], "split": ["equal"],
     },
-    "describe": {"epsilon": [1.0], "bins": [4], "quantiles": [None, []]},
+    "describe": {
+        "epsilon": [1.0], "bins": [4], "quantiles": [None, []], "top": [2], "level": [0.9],
+    },
     "itemsets": {
         "epsilon": [0.5], "size": [2], "k": [None, 2], "delta": [0.0, 1e-6],
         "supports": [None, "winners", "subsets"],

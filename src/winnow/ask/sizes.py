@@ -14,6 +14,30 @@ from winnow.privacy import Guarantee
 MEAN_OF_NORMAL = math.sqrt(2 / math.pi)
 """The mean size of a standard normal number."""
 
+
+def normal_within(deviation: float) -> float:
+    """The mean error of an answer with normal noise that is cut off at 0 and 1.
+
+    The true answer is anywhere between, all places alike: an error of t or more stays one with
+    chance 1 - t, so the mean is the integral of (1 - t) Pr[|noise| > t] from 0 to 1.
+    """
+    if deviation < _SHARP:
+        return MEAN_OF_NORMAL * deviation
+    a = 1 / (math.sqrt(2) * deviation)
+    bell, tail = math.exp(-a * a) / (a * math.sqrt(math.pi)), math.erfc(a)
+    plain = tail + 1 / (a * math.sqrt(math.pi)) - bell
+    by_size = tail / 2 + math.erf(a) / (4 * a * a) - bell / 2
+    return plain - by_size
+
+
+def laplace_within(scale: float) -> float:
+    """The same for Laplace noise."""
+    return scale - scale * scale * -math.expm1(-1 / scale)
+
+
+_SHARP = 1e-6
+"""Below it the cut is nothing, and the formula loses digits."""
+
 Cells = tuple[tuple[int, ...], ...]
 """Cells of a domain: a code for each column."""
 
@@ -260,7 +284,7 @@ class IndependentSizes(SessionSizes):
     @property
     def typical(self) -> float:
         """The mean error of one answer."""
-        return min(1.0, MEAN_OF_NORMAL * self.deviation)
+        return normal_within(self.deviation)
 
     @property
     def adaptive(self) -> bool:

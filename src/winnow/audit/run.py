@@ -41,6 +41,7 @@ from winnow.itemsets.audit.weighted import (
 )
 from winnow.learn.audit.additive import additive_enumerated, additive_twins
 from winnow.learn.audit.balanced import balanced_enumerated, balanced_twins
+from winnow.learn.audit.binned import binned_enumerated, binned_faithful, binned_twins
 from winnow.learn.audit.boosted import boosted_enumerated, boosted_twins
 from winnow.learn.audit.either import either_enumerated, either_faithful, either_twins
 from winnow.lp.audit import lp_enumerated, lp_faithful, lp_twins
@@ -146,6 +147,7 @@ def _tables(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from balanced_enumerated(quick=quick)
     yield from boosted_enumerated(quick=quick)
     yield from either_enumerated(quick=quick)
+    yield from binned_enumerated(quick=quick)
     yield from quantiles_enumerated(quick=quick)
     yield from histogram_enumerated()
     yield from moments_enumerated(quick=quick)
@@ -154,6 +156,7 @@ def _tables(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from linear_faithful(quick=quick, seed=seed)
     yield from cut_faithful(seed=seed)
     yield from either_faithful(seed=seed)
+    yield from binned_faithful(seed=seed)
     yield from quantiles_faithful(quick=quick, seed=seed)
     yield from moments_faithful(quick=quick, seed=seed)
     yield from bounds_faithful(quick=quick, seed=seed)
@@ -164,6 +167,7 @@ def _tables(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from balanced_twins(quick=quick)
     yield from boosted_twins(quick=quick)
     yield from either_twins(quick=quick)
+    yield from binned_twins(quick=quick)
     yield from quantiles_twins(quick=quick, seed=seed)
     yield from histogram_twins()
     yield from moments_twins(quick=quick, seed=seed)

@@ -54,7 +54,7 @@ COMMANDS = (
     CommandRow("bounds", "winnow.numbers.bounds.cli:bounds", RELEASE,
         "Release between which numbers nearly all values of a column lie.", tables=True),
     CommandRow("moments", "winnow.numbers.moments.cli:moments", RELEASE,
-        "Release counts, sums, means and deviations of columns of numbers.",
+        "Release counts, sums, means, variances and deviations of columns of numbers.",
         tables=True),
     CommandRow("quantiles", "winnow.numbers.cli:quantiles", RELEASE,
         "Release quantiles of a column of numbers: its median, quartiles, or others.",

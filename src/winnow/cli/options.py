@@ -5,6 +5,7 @@ Options of a verb are fields of its request (``winnow.cli.derived``); here is wh
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -169,26 +170,63 @@ def check_unit_said(column: str | None, one_each: bool, option: str, what: str =
         )
 
 
-JoinOption = Annotated[
-    str | None,
-    option(
-        "--join",
-        "FILE",
-        "Another private table of the same people, joined on the column of --person.",
-        TABLE,
-    ),
-]
+@dataclass(frozen=True)
+class JoinedFiles:
+    """Tables that are joined to the first one: options of every command that reads people."""
+
+    join: Annotated[
+        list[str] | None,
+        option(
+            "--join",
+            "FILE",
+            "Another private table of the same people, joined on the column of --person. May be "
+            "given several times.",
+            TABLE,
+        ),
+    ] = None
+    join_public: Annotated[
+        list[str] | None,
+        option(
+            "--join-public",
+            "COLUMN=FILE",
+            "A public table, joined on this column. May be given several times.",
+            TABLE,
+        ),
+    ] = None
+
+    @property
+    def public(self) -> dict[str, str]:
+        """The public tables by their columns."""
+        found: dict[str, str] = {}
+        for text in self.join_public or ():
+            name, _, file = text.partition("=")
+            if not (name and file) or name in found:
+                raise ParameterError(
+                    f"--join-public {text} does not name one public table for one column; write "
+                    "COLUMN=FILE, each column once"
+                )
+            found[name] = file
+        return found
+
+    def files(self, file: str) -> list[Path]:
+        """All files that are read."""
+        from winnow.cli.files import named_by
+
+        tables = (file, *(self.join or ()), *self.public.values())
+        return [path for table in tables for path in named_by(table)]
+
+    def with_first(self, file: str, person: str | None) -> Any:
+        """The file, or its join with the others."""
+        from winnow.read.joins import Join
+
+        if not self.join and not self.join_public:
+            return file
+        if person is None:
+            raise ParameterError("a join is of tables of people; name their column with --person")
+        return Join(file, *(self.join or ()), on=person, public=self.public)
 
 
-def joined_on(file: str, join: str | None, person: str | None) -> Any:
-    """The file, or the join of two files on the person."""
-    from winnow.read.joins import Join
-
-    if join is None:
-        return file
-    if person is None:
-        raise ParameterError("--join joins tables of people; name their column with --person")
-    return Join(file, join, on=person)
+ONE_FILE = JoinedFiles()
 
 
 JsonOption = Annotated[

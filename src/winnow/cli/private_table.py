@@ -11,13 +11,13 @@ import typer
 
 from winnow.cli.derived import Typed
 from winnow.cli.options import (
+    ONE_FILE,
     TABLE,
     ColumnsOption,
-    JoinOption,
+    JoinedFiles,
     OneRowOption,
     SchemaOption,
     check_unit_said,
-    joined_on,
     option,
     relation_of_people,
     some_of,
@@ -51,7 +51,7 @@ class PrivateTable:
         str | None,
         option("--person", "COLUMN", "The column that says whose row it is.", TABLE),
     ] = None
-    join: JoinOption = None
+    joined: JoinedFiles = ONE_FILE
     one_row: OneRowOption = False
     max_rows: Annotated[
         int,
@@ -70,9 +70,7 @@ class PrivateTable:
 
     def files(self) -> list[Path]:
         """The files that hold the table."""
-        from winnow.cli.files import named_by
-
-        return [*named_by(self.table), *([] if self.join is None else named_by(self.join))]
+        return self.joined.files(self.table)
 
     def declared(self, *also: str) -> Schema:
         """The schema of the columns that are used, and of those needed besides."""
@@ -108,7 +106,7 @@ class PrivateTable:
         if salt is None and seed is not None:
             salt = f"seed {seed}"  # repeatable, too
         return read_table(
-            joined_on(self.table, self.join, self.person), schema=schema, person=self.person,
+            self.joined.with_first(self.table, self.person), schema=schema, person=self.person,
             max_rows=self.max_rows, relation=relation, rows=self.rows, text=self.text(),
             reading=Reading(salt=salt, memory=memory),
         )  # fmt: skip

@@ -66,6 +66,14 @@ def reproduce(
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Where to put figures and numbers.")
     ] = Path("winnow-reproduce"),
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume",
+            help="Go on with a run that was stopped: its finished parts are in the folder of "
+            "--out.",
+        ),
+    ] = False,
     seed: Annotated[
         int, typer.Option("--seed", metavar="N", help="Of the draws and the generated data.")
     ] = 0,
@@ -75,12 +83,14 @@ def reproduce(
     Each figure shows what the paper's does, its numbers are saved as JSON, and a line
     says which claims of the paper came out, which did not, and why. No private data are
     involved, and nothing is charged. With --quick all papers take minutes, without it more than
-    an hour of one core; how long is said at the start. Ctrl-C keeps what is finished. On made-up
-    data that stand in for those of a paper no verdict is given.
+    an hour of one core; how long is said at the start. Ctrl-C keeps what is finished, and
+    --resume goes on with it. On made-up data that stand in for those of a paper no verdict is
+    given.
     """
     from winnow.cli.printing import console
     from winnow.experiments.experiment import ExperimentRun
     from winnow.experiments.papers import PAPERS, chosen, estimated_seconds, paper_named
+    from winnow.experiments.pieces import Pieces
     from winnow.experiments.sources import check_packages
     from winnow.show.plots.figures import empty_figure
 
@@ -100,7 +110,14 @@ def reproduce(
     seconds = sum(estimated_seconds(each, selected[each.name], quick=quick) for each in papers)
     number = f"{len(wanted)} figure{'s' if len(wanted) > 1 else ''}"
     console().print(f"{number}, about {_span(seconds)} of one core; files go to {out}")
-    runs = {each.name: ExperimentRun(quick, data, packages, seed) for each in papers}
+    settings = {"quick": quick, "data": str(data or ""), "packages": packages, "seed": seed}
+    runs = {
+        each.name: ExperimentRun(
+            quick, data, packages, seed,
+            pieces=Pieces(out / each.name / "pieces.jsonl", settings, resume=resume),
+        )
+        for each in papers
+    }  # fmt: skip
     done = 0
     stopped = False
     try:

@@ -216,7 +216,7 @@ def _source(file: str, text: TextFormat) -> tuple[Engine, list[str]]:
     from winnow.read.looking import MEMORY
 
     if names_database(file):
-        source = opened(file).source
+        source = opened(file, {})
         with refusing("the source cannot be read", TABLE):
             return engine_for(source, MEMORY, (), text), column_names(source)
     found = DuckFiles.of(Source(file, MEMORY, (), text))

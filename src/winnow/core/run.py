@@ -65,7 +65,7 @@ def open_run(
     grant = charge(plan.event, budget, unit, stated=plan.guarantee, **recorded)
     noted(grant.record)
     key, receipt = spend(plan.name, plan.promised, grant, tape)
-    tell("opened", lambda: _drawn(plan, key.tape))
+    tell("opened", lambda: _drawn(plan, unit, key.tape))
     return key, replace(receipt, reason=plan.reason)
 
 
@@ -92,7 +92,7 @@ def _released(plan: Plan[D, R], data: D, grant: Grant, tape: Tape, padding: Padd
         finally:
             key.end()
     receipt = replace(receipt, reason=plan.reason, held=padding.note)
-    tell("released", lambda: _drawn(plan, tape))
+    tell("released", lambda: _drawn(plan, data.unit, tape))
     return Released(value, plan.guarantee, receipt).about(data.unit)
 
 
@@ -114,9 +114,9 @@ def _randomness(seed: int | None, budget: Budget | None) -> Randomness:
     return Randomness(key)
 
 
-def _drawn(plan: Plan[Any, Any], tape: Tape) -> dict[str, Any]:
-    """What a log is told of a draw."""
-    guarantee = str(plan.guarantee)
+def _drawn(plan: Plan[Any, Any], unit: Unit, tape: Tape) -> dict[str, Any]:
+    """What a log is told of a draw: its guarantee in the words of the data's unit."""
+    guarantee = str(plan.guarantee.about(unit))
     return {"mechanism": plan.name, "guarantee": guarantee, "randomness": tape.kind}
 
 

@@ -190,14 +190,17 @@ class BitStream:
                 return value
 
     def below_each(self, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Independent uniform integers, each in 0 .. its bound - 1; bounds are below 2^32.
+        """Independent uniform integers, each in 0 .. its bound - 1.
 
         Of word x bound the high half is uniform if words are drawn anew whose low half is below
-        2^32 mod bound: then each value has as many words. [Lemire 2019]
+        2^32 mod bound: then each value has as many words. [Lemire 2019] Bounds of more than 32
+        bits are drawn one by one.
         """
         self._tape.check_owner()
         found = np.empty(len(bounds), np.int64)
-        left, wanted = np.arange(len(bounds)), bounds.astype(np.uint64)
+        fits = bounds < 1 << 32
+        found[~fits] = [self.below(bound) for bound in bounds[~fits].tolist()]
+        left, wanted = np.flatnonzero(fits), bounds[fits].astype(np.uint64)
         while len(left):
             words = np.frombuffer(self._source.update(bytes(4 * len(left))), "<u4")
             product = words.astype(np.uint64) * wanted

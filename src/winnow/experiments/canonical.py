@@ -54,7 +54,7 @@ def _measure(
     rows: Rows = []
     for k in sizes:
         run.progress(f"Canonical: {label}, k = {k}")
-        rows += run.once(("canonical", label, k), partial(_rows, run, ranked, k))
+        rows += run.piece(("canonical", label, k), partial(_rows, run, ranked, k))
     parameters = {
         "k": sizes,
         "tied_k": [k for k in sizes if ranked[k - 1] == ranked[k]],

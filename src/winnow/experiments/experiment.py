@@ -19,6 +19,7 @@ from winnow.experiments.drawing import mark
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from winnow.experiments.pieces import Pieces
 
 Start = tuple[float, float]
 
@@ -79,6 +80,8 @@ class ExperimentRun:
     seed: int = 0
     progress: Callable[[str], None] = lambda what: None
     """Told what is being computed."""
+    pieces: Pieces | None = None
+    """Where finished parts are kept, so that a run that was stopped can go on."""
     _known: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def once(self, key: Any, compute: Callable[[], Result]) -> Result:
@@ -87,6 +90,14 @@ class ExperimentRun:
             self._known[key] = compute()
         found: Result = self._known[key]
         return found
+
+    def piece(self, name: Sequence[Any], compute: Callable[[], Any]) -> Any:
+        """A part of an experiment as plain data, computed unless a run before kept it."""
+        if self.pieces is None:
+            return self.once(tuple(name), lambda: plain(compute()))
+        if name not in self.pieces:
+            self.pieces.keep(name, plain(compute()))
+        return self.pieces.get(name)
 
     def pick(self, quick: Result, whole: Result) -> Result:
         """The first in a quick run, else the second."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Callable
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +30,6 @@ from winnow.experiments.mwem_runs import (
     ROWS,
     SOURCE,
     Instance,
-    Trace,
     mwem,
     plan_for,
     scan_seconds,
@@ -59,8 +60,11 @@ def signal(instance: Instance, rounds: int) -> float:
     return float(scores.max())
 
 
-def _mean(traces: list[Trace]) -> list[float]:
-    return np.mean([trace.largest for trace in traces], axis=0).tolist()  # type: ignore[no-any-return]
+def _errors(
+    instance: Callable[[], Instance], rounds: int, arm: str, seed: int, marks: list[int]
+) -> list[float]:
+    """The largest errors of one run after some rounds."""
+    return mwem(instance(), rounds, arm, seed, marks).largest
 
 
 def measure_1(run: ExperimentRun) -> Findings:
@@ -69,13 +73,18 @@ def measure_1(run: ExperimentRun) -> Findings:
     marks = [int(t) for t in np.unique(np.geomspace(rounds / 50, rounds, 14).astype(int))]
     rows: Rows = []
     for m in (200, 500, 1000):
-        instance = synthetic(m, ROWS, run.seed)
+        instance = cache(partial(synthetic, m, ROWS, run.seed))
         arms = ("scan", "flat", "lazy", *((*indices(), "uniform") if m == 1000 else ()))
         for arm in arms:
             run.progress(f"FastMWEM: {NAMES[arm]}, m = {m}, {rounds:,} rounds")
-            traces = [mwem(instance, rounds, arm, run.seed + s, marks) for s in range(draws)]
+            errors = [
+                run.piece(
+                    ("errors", m, arm, seed), partial(_errors, instance, rounds, arm, seed, marks)
+                )
+                for seed in range(run.seed, run.seed + draws)
+            ]
             rows.append({"panel": "error", "m": m, "arm": arm, "rounds": marks,
-                         "largest": _mean(traces)})  # fmt: skip
+                         "largest": np.mean(errors, axis=0).tolist()})  # fmt: skip
     rows += _growth(run)
     parameters = {
         "epsilon": EPSILON, "delta": DELTA, "cells": CELLS, "n": ROWS, "T": rounds,
@@ -89,18 +98,24 @@ def _growth(run: ExperimentRun) -> Rows:
     """Seconds per selection for growing numbers of queries."""
     rows: Rows = []
     for m in run.pick((1000, 2000, 5000), (10_000, 20_000, 50_000, 100_000)):
-        instance = synthetic(m, ROWS, run.seed)
-        for arm in ("lazy", "flat", *indices()):
+        instance = cache(partial(synthetic, m, ROWS, run.seed))
+        for arm in ("lazy", "flat", *indices(), "scan"):
             run.progress(f"FastMWEM: time of {NAMES[arm]}, m = {m:,}")
-            mwem(instance, 2, arm, run.seed)  # kernels and index are made before the clock starts
-            took = mwem(instance, run.pick(30, 60), arm, run.seed).select_seconds
-            built = instance.build_seconds.get(arm, 0.0)
-            rows.append({"panel": "time", "arm": arm, "m": m, "seconds": took,
-                         "build_seconds": built})  # fmt: skip
-            instance.forget(arm)
-        run.progress(f"FastMWEM: time of a scan, m = {m:,}")
-        rows.append({"panel": "time", "arm": "scan", "m": m, "seconds": scan_seconds(instance)})
+            timed = partial(_timed, run, instance, arm)
+            rows.append({"panel": "time", "arm": arm, "m": m, **run.piece(("time", m, arm), timed)})
     return rows
+
+
+def _timed(run: ExperimentRun, instance: Callable[[], Instance], arm: str) -> dict[str, float]:
+    """Seconds per selection of an arm, and those for its index."""
+    held = instance()
+    if arm == "scan":
+        return {"seconds": scan_seconds(held)}
+    mwem(held, 2, arm, run.seed)  # kernels and index are made before the clock starts
+    took = mwem(held, run.pick(30, 60), arm, run.seed).select_seconds
+    built = held.build_seconds.get(arm, 0.0)
+    held.forget(arm)
+    return {"seconds": took, "build_seconds": built}
 
 
 def judge_1(measured: Findings) -> Judged:

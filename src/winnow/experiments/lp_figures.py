@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import math
+from collections.abc import Callable
+from functools import cache, partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +21,7 @@ from winnow.experiments.experiment import (
     Rows,
     exponent,
 )
-from winnow.experiments.lp_runs import ALPHA, COLUMNS, program, solve
+from winnow.experiments.lp_runs import ALPHA, COLUMNS, PaperProgram, program, solve
 from winnow.experiments.mwem_runs import DELTA, EPSILON
 
 if TYPE_CHECKING:
@@ -69,25 +71,41 @@ def _rows(run: ExperimentRun) -> Rows:
     rounds, seeds = run.pick(200, 5000), run.pick(3, 1)
     rows: Rows = []
     for m in sizes:
-        given = program(m, run.seed)
+        given = cache(partial(program, m, run.seed))  # made if a part of it is missing
         for arm in _arms():
             run.progress(f"FastMWEM: linear program, {NAMES[arm]}, m = {m:,}")
-            solve(given, arm, 2, SENSITIVITY, 0)  # kernels and index are made before the clock
             to_the_end = arm not in ("scan", "flat") or m <= _MOST_SCANNED
             took = rounds if to_the_end else min(rounds, _TIMED)
-            done = [solve(given, arm, took, SENSITIVITY, run.seed + s) for s in range(seeds)]
-            row: dict[str, Any] = {
-                "m": m, "arm": arm, "rounds": took, "prepare_seconds": done[0].prepare_seconds,
-                "round_seconds": min(each.seconds for each in done) / took,
-            }  # fmt: skip
-            if to_the_end:
-                row |= _mean([_shares(given.violations(each.x)) for each in done])
-                row["promise"] = done[0].plan.violation
-            rows.append(row)
-            given.forget(arm)
-        blind = given.violations(np.full(COLUMNS, 1 / COLUMNS))
-        rows.append({"m": m, "arm": "uniform", **_shares(blind)})
+            asked = partial(_row, given, arm, took, [run.seed + s for s in range(seeds)])
+            rows.append(run.piece(("lp", m, arm), partial(asked, to_the_end=to_the_end)))
+        rows.append(run.piece(("lp", m, "uniform"), partial(_blind_row, given)))
     return rows
+
+
+def _row(
+    given: Callable[[], PaperProgram], arm: str, rounds: int, seeds: list[int], *, to_the_end: bool
+) -> dict[str, Any]:
+    """Times of an arm, and what it violates if all rounds were run."""
+    held = given()
+    solve(held, arm, 2, SENSITIVITY, 0)  # kernels and index are made before the clock
+    done = [solve(held, arm, rounds, SENSITIVITY, seed) for seed in seeds]
+    row: dict[str, Any] = {
+        "m": len(held.sides), "arm": arm, "rounds": rounds,
+        "prepare_seconds": done[0].prepare_seconds,
+        "round_seconds": min(each.seconds for each in done) / rounds,
+    }  # fmt: skip
+    if to_the_end:
+        row |= _mean([_shares(held.violations(each.x)) for each in done])
+        row["promise"] = done[0].plan.violation
+    held.forget(arm)
+    return row
+
+
+def _blind_row(given: Callable[[], PaperProgram]) -> dict[str, Any]:
+    """What a point violates that knows no data."""
+    held = given()
+    off = held.violations(np.full(COLUMNS, 1 / COLUMNS))
+    return {"m": len(held.sides), "arm": "uniform", **_shares(off)}
 
 
 def _parameters(run: ExperimentRun, **more: Any) -> dict[str, Any]:

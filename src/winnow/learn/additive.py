@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.learn.features import UNKNOWN, Feature, pick_columns
+from winnow.learn.features import UNKNOWN, Feature
+from winnow.learn.inputs import pick_columns
 from winnow.learn.predictor import Predictor
 from winnow.learn.rules import Codes
 

@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.unit import counted
-from winnow.learn.features import Feature, pick_columns
+from winnow.learn.features import Feature
+from winnow.learn.inputs import pick_columns
 from winnow.learn.predictor import Predictor
 from winnow.learn.rules import Codes, Rule, RuleClass
 

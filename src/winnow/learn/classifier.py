@@ -112,7 +112,7 @@ class PrivateClassifier:
                 f"X has {shape[1]} features, but {type(self).__name__} is expecting {expected} "
                 "features as input"
             )
-        return predictor.predict(X)
+        return np.asarray(predictor.predict(X))
 
     @guarded
     def score(self, X: Any, y: Any) -> float:

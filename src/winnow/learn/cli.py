@@ -117,9 +117,16 @@ def learn(
 
 
 def _tested(public: Any, target: str, predictor: Any) -> tuple[float, float]:
+    from winnow.learn.about import feature_names
+    from winnow.learn.binned import codes_of
     from winnow.learn.crossing.rows import accuracy_on_public
 
-    return accuracy_on_public(public, target, predictor.of_codes)
+    columns = public.schema.subset(feature_names(public.schema, target)).columns
+
+    def classes(codes: Any, rows: int) -> Any:
+        return predictor.of_codes(codes_of(predictor.features, columns, codes), rows)
+
+    return accuracy_on_public(public, target, classes)
 
 
 def _weights(said: str | None, classes: Sequence[Any]) -> Any:

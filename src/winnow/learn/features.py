@@ -3,18 +3,21 @@
 Nothing here is learned from data: cut points, values and codes are declared. A feature has
 codes 0, 1, ..., and every test asks whether the code lies in a range [low, high) or outside.
 
-    cuts    a real number; code i means that i of the increasing cut points are <= x
-    values  declared values, without an order
-    codes   whole numbers 0 .. n-1, with their order
+    cuts     a real number, or a time in seconds since 1970-01-01; code i means that i of the
+             increasing cut points are <= x
+    grid     a number or a time on a public grid, before private cut points are drawn
+    values   declared values, or numbers of a calendar, without an order
+    codes    whole numbers 0 .. n-1, with their order
+    buckets  texts, each in one of n buckets by a public hash
+
+One code more may stand for missing values, and a last one for whatever was not declared.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -22,68 +25,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.column import Column
+from winnow.core.number_grid import NumberGrid
 from winnow.core.schema import Schema
 from winnow.errors import DataError, ParameterError
-from winnow.foreign import instead, shown
-
-
-def named_columns(data: Any) -> tuple[tuple[str, ...], list[Any], bool]:
-    """The names of the columns, the columns, and whether the data brought the names.
-
-    Messages name columns and nothing else: the values may be private.
-    """
-    if isinstance(data, Mapping):
-        return tuple(map(str, data)), [np.asarray(values) for values in data.values()], True
-    if not isinstance(data, np.ndarray | Sequence) and hasattr(data, "columns"):
-        return _of_frame(data)
-    array = _array(data)
-    if array.ndim != 2:
-        raise DataError(f"Reshape your data: X has {array.ndim} dimensions; give rows and columns")
-    names = tuple(f"x{i}" for i in range(array.shape[1]))
-    return names, [array[:, i] for i in range(array.shape[1])], False
-
-
-def pick_columns(features: Sequence[Feature], data: Any) -> list[Any]:
-    """The column of every feature: by name where the data have names, else by place."""
-    names, columns, own_names = named_columns(data)
-    if own_names:
-        missing = [feature.name for feature in features if feature.name not in names]
-        if missing:
-            raise DataError(f"there is no column {missing[0]!r} in the data; add or rename it")
-        return [columns[names.index(feature.name)] for feature in features]
-    if len(columns) != len(features):
-        raise DataError(
-            f"X has {len(columns)} features, but {len(features)} features are expected; "
-            "give one column for each"
-        )
-    return columns
-
-
-def _array(data: Any) -> Any:
-    if hasattr(data, "toarray") and hasattr(data, "nnz"):
-        raise DataError("a sparse matrix is not supported; give a dense one")
-    if isinstance(data, np.ndarray) or not isinstance(data, Sequence):
-        return np.asarray(data)
-    array = np.array(data, object)  # so that 70 beside "m" stays a number
-    if array.ndim == 1 and any(isinstance(row, Sequence | np.ndarray) for row in data):
-        raise DataError("X is ragged; give rows of equal length")
-    return array
-
-
-def _of_frame(data: Any) -> tuple[tuple[str, ...], list[Any], bool]:
-    import narwhals.stable.v2 as nw
-
-    frame = None
-    with suppress(TypeError):
-        frame = nw.from_native(data, eager_only=True)
-    if frame is None:
-        raise DataError(f"a {type(data).__name__} is not a table that can be read; give an array")
-    return (
-        tuple(map(str, frame.columns)),
-        [frame.get_column(name).to_numpy() for name in frame.columns],
-        True,
-    )
-
+from winnow.foreign import shown
+from winnow.learn.values import (
+    bucketed,
+    calendar_numbers,
+    cuts_of,
+    instant_text,
+    is_missing,
+    is_wide,
+    numbers_of,
+    on_grid,
+    seconds_of,
+)
 
 Codes = NDArray[np.int32]
 Test = tuple[int, int, bool]
@@ -113,42 +69,48 @@ class Feature:
     """A column as a classifier sees it; everything in it is public."""
 
     name: str
-    kind: Literal["cuts", "values", "codes"]
+    kind: Literal["cuts", "grid", "values", "codes", "buckets"]
     cuts: tuple[float, ...] = ()
     values: tuple[Any, ...] = ()
     count: int = 0
-    """How many codes are declared, without 'other'."""
+    """How many codes are declared, without 'missing' and 'other'."""
     other: str | None = None
     """The label of the last code, for whatever was not declared; None: there is none."""
     limits: tuple[float, float] | None = None
     """For cuts: numbers beyond these are 'other'; None: they count in the outer bins."""
+    missing: str | None = None
+    """The label of the code after the declared ones, for missing values; None: there is none."""
+    na: tuple[str, ...] = ()
+    """Texts that stand for a missing value."""
+    timed: bool = False
+    """For cuts: whether they are times, in seconds since 1970-01-01."""
+    calendar: str = ""
+    """For values: the unit of a calendar that is taken of dates and times."""
+    grid: NumberGrid | None = None
+    """For a grid: its points."""
 
     @classmethod
     def of_column(cls, column: Column) -> Feature:
         """The feature of a column of a schema; the inner edges of bins are the cut points."""
-        if column.content == "time" or column.hashed or column.missing_label is not None:
-            raise ParameterError(
-                f"the column {column.name!r} holds times, buckets or a code for missing values, "
-                "which a rule cannot read off new rows; leave it out, or declare it by values, "
-                "numbers or edges"
+        name, other, codes = column.name, column.other_label, column.codes
+        said: dict[str, Any] = {"missing": column.missing_label, "na": column.na}
+        if column.hashed:
+            return cls(name, "buckets", count=codes, other=other, **said)
+        strict = column.other and not column.clip
+        if is_wide(column):
+            limits = (0.0, 0.0) if strict else None  # the ends are those of the grid
+            return cls(
+                name, "grid", count=codes, other=other, limits=limits, grid=column.grid, **said
             )
         if column.placed:
-            inner, outer = _cuts_of(column)
-            strict = column.other and not column.clip
-            return cls(
-                column.name,
-                "cuts",
-                cuts=inner,
-                count=column.codes,
-                other=column.other_label,
-                limits=outer if strict else None,
-            )
+            inner, outer = cuts_of(column)
+            said["timed"] = column.content == "time"
+            limits = outer if strict else None
+            return cls(name, "cuts", inner, count=codes, other=other, limits=limits, **said)
         if column.kind == "categories":
-            kept = column.values
-            return cls(
-                column.name, "values", values=kept, count=len(kept), other=column.other_label
-            )
-        return cls(column.name, "codes", count=column.codes, other=column.other_label)
+            said["calendar"] = column.calendar
+            return cls(name, "values", values=column.values, count=codes, other=other, **said)
+        return cls(name, "codes", count=codes, other=other, **said)
 
     @classmethod
     def cut_at(cls, name: str, cuts: object, *, unused: bool = False) -> Feature:
@@ -172,13 +134,13 @@ class Feature:
 
     @property
     def cardinality(self) -> int:
-        """How many codes there are, with 'other'."""
-        return self.count + (self.other is not None)
+        """How many codes there are, with 'missing' and 'other'."""
+        return self.count + (self.missing is not None) + (self.other is not None)
 
     @property
     def ordered(self) -> bool:
         """Whether 'below' and 'above' mean something."""
-        return self.kind != "values"
+        return self.kind not in ("values", "buckets")
 
     def encode(self, values: Any, where: str = "a column") -> Codes:
         """The code of every value; what was not declared is 'other' or unknown.
@@ -190,22 +152,37 @@ class Feature:
         held = np.asarray(values)
         if held.ndim != 1:
             raise DataError(f"{where} has {held.ndim} dimensions; give one")
-        outside = self.count if self.other is not None else UNKNOWN
-        if self.kind == "values":
-            known = {_key(value): code for code, value in enumerate(self.values)}
-            found = [known.get(_key(value), outside) for value in held.tolist()]
-            return np.array(found, np.int32).reshape(len(held))
-        numbers = _real(held, where)
-        valid = ~np.isnan(numbers)
+        outside = self.cardinality - 1 if self.other is not None else UNKNOWN
+        absent = is_missing(held, self.na)
         codes = np.full(len(held), outside, np.int32)
-        if self.kind == "cuts":
-            if self.limits is not None:
-                valid &= (numbers >= self.limits[0]) & (numbers <= self.limits[1])
-            codes[valid] = np.searchsorted(self.cuts, numbers[valid], "right")
+        if self.kind == "values":
+            if self.calendar:
+                held = calendar_numbers(held, absent, self.calendar, where)
+            known = {_key(value): code for code, value in enumerate(self.values)}
+            pairs = zip(held.tolist(), absent.tolist(), strict=True)
+            keys = (None if nothing else _key(value) for value, nothing in pairs)
+            codes[:] = [known.get(key, outside) for key in keys]
             return codes
-        valid &= (numbers >= 0) & (numbers < self.count) & (numbers == np.floor(numbers))
-        codes[valid] = numbers[valid].astype(np.int32)
+        if self.kind == "buckets":
+            codes[~absent] = bucketed(held[~absent], self.count, where)
+        elif self.grid is not None:
+            placed, inside = on_grid(self.grid, held[~absent], where)
+            codes[~absent] = np.where(inside | (self.limits is None), placed, outside)
+        else:
+            codes[~absent] = self._placed(held[~absent], where, outside)
+        if self.missing is not None:
+            codes[absent] = self.count
         return codes
+
+    def _placed(self, held: NDArray[Any], where: str, outside: int) -> Codes:
+        """Numbers or times among cut points, or as codes."""
+        numbers = seconds_of(held, where) if self.timed else numbers_of(held, where)
+        if self.kind == "cuts":
+            low, high = self.limits or (-math.inf, math.inf)
+            codes = np.searchsorted(self.cuts, numbers, "right")
+            return np.where((numbers >= low) & (numbers <= high), codes, outside).astype(np.int32)
+        valid = (numbers >= 0) & (numbers < self.count) & (numbers == np.floor(numbers))
+        return np.where(valid, numbers, outside).astype(np.int32)
 
     def tests(self) -> Tests:
         """All tests on this feature, each set of codes once, none empty and none of all.
@@ -221,9 +198,9 @@ class Feature:
         if self.ordered:
             lows.append(codes[1:])
             highs.append(np.full(self.count - 1, self.count))
-        if self.other is not None:
-            lows.append(np.array([self.count]))
-            highs.append(np.array([self.count + 1]))
+        more = np.arange(self.count, self.cardinality)
+        lows.append(more)
+        highs.append(more + 1)
         return self._either_way(np.concatenate(lows), np.concatenate(highs))
 
     def thresholds(self) -> Tests:
@@ -240,17 +217,22 @@ class Feature:
         """The test for people, as in 'age >= 40' or 'sex = Female'."""
         low, high, outside = test
         alone = self._alone(test)
-        if alone is not None and (self.kind != "cuts" or alone[0] == self.count):
+        if alone is not None and (self.kind != "cuts" or alone[0] >= self.count):
             code, left_out = alone
             return f"{self.name} {'!=' if left_out else '='} {self.label(code)}"
-        if self.other is not None and high == self.cardinality:  # 'other' is neither
+        if (low, high) == (0, self.count):
+            return f"{self.name} is {'not ' if outside else ''}known"
+        if self.count < high == self.cardinality:  # 'missing' and 'other' are neither
+            if low == self.count:
+                return f"{self.name} is not known"
             return f"not {self._range(0, low)}"
         return f"not {self._range(low, high)}" if outside else self._range(low, high)
 
     def label(self, code: int) -> str:
         """The public name of a code."""
-        if code == self.count and self.other is not None:
-            return self.other
+        more = [label for label in (self.missing, self.other) if label is not None]
+        if code >= self.count:
+            return more[code - self.count]
         if self.kind == "values":
             return str(self.values[code])
         return str(code)
@@ -262,25 +244,40 @@ class Feature:
             form["cuts"] = list(self.cuts)
             if self.limits is not None:
                 form["limits"] = list(self.limits)
+            if self.timed:
+                form["timed"] = True
         elif self.kind == "values":
             form["values"] = list(self.values)
+            if self.calendar:
+                form["calendar"] = self.calendar
         else:
-            form["codes"] = self.count
-        return form if self.other is None else form | {"other": self.other}
+            form[self.kind] = self.count
+        if self.na:
+            form["na"] = list(self.na)
+        for word, label in (("missing", self.missing), ("other", self.other)):
+            if label is not None:
+                form[word] = label
+        return form
 
     @classmethod
     def from_dict(cls, form: Any) -> Feature:
         """The feature of `to_dict`."""
-        name, other = form["name"], form.get("other")
+        name = form["name"]
+        said: dict[str, Any] = {word: form.get(word) for word in ("other", "missing")}
+        said["na"] = tuple(form.get("na", ()))
         if "cuts" in form:
             cuts = tuple(float(cut) for cut in form["cuts"])
             low_high = tuple(float(edge) for edge in form.get("limits", ()))
             limits = (low_high[0], low_high[1]) if low_high else None
-            return cls(name, "cuts", cuts=cuts, count=len(cuts) + 1, other=other, limits=limits)
+            said |= {"limits": limits, "timed": bool(form.get("timed", False))}
+            return cls(name, "cuts", cuts, count=len(cuts) + 1, **said)
         if "values" in form:
-            values = tuple(form["values"])
-            return cls(name, "values", values=values, count=len(values), other=other)
-        return cls(name, "codes", count=int(form["codes"]), other=other)
+            values, calendar = tuple(form["values"]), str(form.get("calendar", ""))
+            said["calendar"] = calendar
+            return cls(name, "values", values=values, count=len(values), **said)
+        if "buckets" in form:
+            return cls(name, "buckets", count=int(form["buckets"]), **said)
+        return cls(name, "codes", count=int(form["codes"]), **said)
 
     def _alone(self, test: Test) -> tuple[int, bool] | None:
         """The code that is tested alone, and whether it is the one left out."""
@@ -293,11 +290,16 @@ class Feature:
 
     def _range(self, low: int, high: int) -> str:
         bounds = self.cuts if self.kind == "cuts" else range(1, self.count)
+
+        def said(place: int) -> str:
+            bound = bounds[place - 1]
+            return instant_text(bound) if self.timed else _plain(bound)
+
         if low == 0:
-            return f"{self.name} < {_plain(bounds[high - 1])}"
+            return f"{self.name} < {said(high)}"
         if high >= self.count:
-            return f"{self.name} >= {_plain(bounds[low - 1])}"
-        return f"{_plain(bounds[low - 1])} <= {self.name} < {_plain(bounds[high - 1])}"
+            return f"{self.name} >= {said(low)}"
+        return f"{said(low)} <= {self.name} < {said(high)}"
 
     def _either_way(self, lows: Integers, highs: Integers) -> Tests:
         """The tests and their opposites, each set of codes once, none empty, none of all."""
@@ -328,36 +330,8 @@ def _key(value: Any) -> Any:
     return (isinstance(value, bool), value) if value is not None else None
 
 
-def _real(held: NDArray[Any], where: str) -> NDArray[np.float64]:
-    refusal = DataError(f"{where} does not hold numbers; give numbers")
-    if held.dtype.kind not in "iufbO":
-        raise refusal
-    with instead(refusal):
-        return held.astype(np.float64)
-
-
 def _plain(number: float) -> str:
     return str(int(number)) if float(number).is_integer() and abs(number) < 1e15 else repr(number)
-
-
-_MOST_CUTS = 1 << 12
-"""Cuts of a column of numbers: models hold a number for each, and people read what comes out."""
-
-
-def _cuts_of(column: Column) -> tuple[tuple[float, ...], tuple[float, float]]:
-    """Where the codes of numbers part, and the outer ends: edges, or halfway between numbers."""
-    grid = column.grid
-    if grid is None:
-        edges = tuple(float(edge) for edge in column.edges)
-        return edges[1:-1], (edges[0], edges[-1])
-    if grid.size > _MOST_CUTS:
-        raise ParameterError(
-            f"the column {column.name!r} has {grid.size:,} numbers, too many for tests between "
-            "them; declare edges, or a larger step"
-        )
-    half = Fraction(1, 2)
-    cuts = tuple(float(grid.low + grid.step * (code - half)) for code in range(1, grid.size))
-    return cuts, (float(grid.low), float(grid.high))
 
 
 def schema_features(schema: Schema) -> tuple[Feature, ...]:

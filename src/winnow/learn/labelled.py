@@ -26,7 +26,8 @@ from winnow.learn.crossing.rows import (
     sealed_predictions,
     with_codes,
 )
-from winnow.learn.features import Feature, named_columns
+from winnow.learn.features import Feature
+from winnow.learn.inputs import named_columns
 from winnow.read.crossing import SealedTable
 
 

@@ -15,6 +15,7 @@ from winnow.errors import ParameterError
 from winnow.foreign import shown
 from winnow.learn.about import AboutRows
 from winnow.learn.additive import AdditiveFamily, AdditivePredictor, variants_of
+from winnow.learn.binned import plan_in_bins, wide_places
 from winnow.learn.boosted import BoostedPredictor
 from winnow.learn.bound import RuleBound, RuleBounds
 from winnow.learn.crossing.rows import SealedLabelled
@@ -117,6 +118,8 @@ def planned(asked: Learn, about: AboutRows | Labelled) -> LearnPlan:
             f"a {type(about).__name__} says nothing of rows to learn from; give "
             "wn.plan.labelled(schema, target), or labelled rows"
         )
+    if wide := wide_places(public):
+        return plan_in_bins(asked, public, wide)
     method, why = asked.method, ""
     if where_rare(asked.class_weights) and (method != AUTO or public.predictions is not None):
         asked = replace(asked, class_weights=None)

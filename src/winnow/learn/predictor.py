@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded
 from winnow.learn.bound import GeneralisationBound
-from winnow.learn.features import Feature, pick_columns
+from winnow.learn.features import Feature
+from winnow.learn.inputs import like_rows, pick_columns
 from winnow.learn.rules import Codes, Rule
 
 ALWAYS = Rule((), True)
@@ -66,14 +67,14 @@ class Predictor(ABC):
         return np.array(self.classes)
 
     @guarded
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The predicted class of every row."""
-        return self.classes_[self._chosen(X)]
+    def predict(self, X: Any) -> Any:
+        """The predicted class of every row: an array, or of a pandas frame a series like it."""
+        return like_rows(X, self.classes_[self._chosen(X)])
 
     @guarded
     def score(self, X: Any, y: Any) -> float:
         """The share of rows of *public* test data that are predicted right."""
-        said, held = self.predict(X), np.asarray(y)
+        said, held = np.asarray(self.predict(X)), np.asarray(y)
         if held.shape != said.shape:
             raise DataError(f"{held.shape} labels for {len(said)} rows; give one for each")
         if not len(said):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from winnow.errors import DataError, ExtraMissing, LedgerError
 from winnow.foreign import instead, reason
@@ -22,35 +22,30 @@ DUCKDB, ENVIRONMENT, FILE, SPARK = "duckdb:", "env:", "file:", "spark:"
 _SCHEMES = (DUCKDB, ENVIRONMENT, FILE, SPARK)
 
 
-class Database(NamedTuple):
-    """A source that was opened for whoever named it."""
-
-    source: Any
-    """A pair of a connection and a table or query, or a Spark data frame."""
-    connection: Any
-    """What has to be closed; None: nothing."""
-
-
 def names_database(source: Any) -> bool:
     """Whether a source is a text that names a table of a database."""
     text = str(source) if isinstance(source, str | Path) else ""
     return text.startswith(_SCHEMES) and not os.path.exists(text)
 
 
-def opened(source: str | Path) -> Database:
-    """The table that a text names."""
+def opened(source: str | Path, known: dict[str, Any]) -> Any:
+    """The table that a text names: a connection and a table or query, or a Spark data frame.
+
+    ``known`` are the connections by their places; a new one is added, for the caller to close.
+    """
     text = str(source)
     scheme = next(each for each in _SCHEMES if text.startswith(each))
     place, mark, what = text.removeprefix(scheme).partition("#")
     if scheme == SPARK:
-        return Database(_spark(text.removeprefix(SPARK)), None)
+        return _spark(text.removeprefix(SPARK))
     if not (place and mark and what.strip()):
         raise DataError(
             f"{scheme}... does not say which table; write {scheme}PLACE#TABLE, or one SELECT in "
             "the place of TABLE"
         )
-    connection = _connected(scheme, place)
-    return Database((connection, what), connection)
+    if scheme + place not in known:
+        known[scheme + place] = _connected(scheme, place)
+    return known[scheme + place], what
 
 
 def _connected(scheme: str, place: str) -> Any:

@@ -215,14 +215,13 @@ def _from_database(
         raise DataError(
             "line breaks, delimiters, encodings and names are said of text files; leave them out"
         )
-    database = opened(source)
+    connections: dict[str, Any] = {}
+    found = opened(source, connections)
     try:
-        table = arrow_of(
-            database.source, lambda names: (names[at] for at in two_columns(names, columns))
-        )
+        table = arrow_of(found, lambda names: (names[at] for at in two_columns(names, columns)))
     finally:
-        if database.connection is not None:
-            database.connection.close()
+        for connection in connections.values():
+            connection.close()
     label, score = table.column_names
     labels, scores = _from_arrow(table, label, score, columns)
     order = sorted(range(len(labels)), key=lambda place: str(labels[place]))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # they need sqlglot
 
 
 @dataclass(frozen=True)
-class Summed:
+class ItemWeights:
     """Items with the weights of their people, added up; private."""
 
     items: Sequence[str]
@@ -32,7 +32,7 @@ class Weights(ABC):
     """The people of a log and their items; private."""
 
     @abstractmethod
-    def summed(self, most: int, without: Sequence[str] = ()) -> Summed:
+    def summed(self, most: int, without: Sequence[str] = ()) -> ItemWeights:
         """Someone who has d items, ``most`` of which stay, adds ``weight(d)`` to each of these.
 
         ``weight(most)`` from ``most`` on. Items of ``without`` are nobody's.
@@ -46,7 +46,7 @@ class WeightsOfSource(Weights):
         self._engine, self._counted = engine, counted
         self._keep, self._parts = keep, parts
 
-    def summed(self, most: int, without: Sequence[str] = ()) -> Summed:
+    def summed(self, most: int, without: Sequence[str] = ()) -> ItemWeights:
         """Asked of the engine now: of rows that changed since they were counted, the new ones."""
         from winnow.read.engines.weight_query import WeightQuery
 
@@ -61,17 +61,17 @@ class WeightsOfSource(Weights):
                 collected = int(MOST_COLLECTED.at) if self._keep == "auto" else None
                 totals = self._engine.count(query, self._parts, None, collected)
             if totals is None:
-                return Summed((), self._engine.keep(query, self._parts, None))
+                return ItemWeights((), self._engine.keep(query, self._parts, None))
         items = sorted(totals)
-        return Summed(items, np.array([totals[item] for item in items], np.int64))
+        return ItemWeights(items, np.array([totals[item] for item in items], np.int64))
 
 
 class NoWeights(Weights):
     """Nobody: for plans and prices, which see no data."""
 
-    def summed(self, most: int, without: Sequence[str] = ()) -> Summed:
+    def summed(self, most: int, without: Sequence[str] = ()) -> ItemWeights:
         """Nothing."""
-        return Summed((), np.zeros(0, np.int64))
+        return ItemWeights((), np.zeros(0, np.int64))
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class WeighedItems:
     """The people of a log and their items, to be weighed by whoever paid."""
 
     people: Sealed[Weights] = field(repr=False)
-    first: Sealed[Summed] | None = field(default=None, repr=False)
+    first: Sealed[ItemWeights] | None = field(default=None, repr=False)
     """The weights of all items, where they have been read."""
 
     def read(self, most: int) -> WeighedItems:

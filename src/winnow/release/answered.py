@@ -198,6 +198,15 @@ def compared_errors(word: str, request: ReleaseTerms) -> Prediction | str:
     return made if isinstance(made, str) else _of_answers(made, request.total)
 
 
+def noise_alone(word: str, request: ReleaseTerms) -> float:
+    """The score of the noise of such a method, as if nothing were fitted; by exact formulas."""
+    made = _measurement(word, request, named=False)
+    assert not isinstance(made, str) and made.prediction is not None
+    if isinstance(made, TablesPlan) and made.settings is not None and not made.whole:
+        return _prediction(word, made.settings.strategy.errors, 0.0).score
+    return made.prediction.score
+
+
 def answered_errors(word: str, request: ReleaseTerms) -> Prediction:
     """What is predicted of a method that was asked for by its name."""
     return _of_answers(_asked_for(word, request), request.total)

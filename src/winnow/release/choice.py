@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from winnow.errors import ParameterError
-from winnow.release.answered import plain_noise
+from winnow.release.answered import noise_alone, plain_noise
 from winnow.release.graphical.whole_workload import MOST_WEIGHED
-from winnow.release.methods import METHODS, ReleaseMethod
+from winnow.release.methods import METHODS, MeasuredOnce, ReleaseMethod
 from winnow.release.prediction import Prediction, reason_for
 from winnow.release.rounds.adaptive import selections_pay
 from winnow.release.terms import ReleaseTerms
@@ -63,7 +63,7 @@ def choose(terms: ReleaseTerms) -> MethodChoice:
         predicted.append(made.capped(terms.total))
         least = min(least, _to_beat(predicted[-1], plain))
     compared = Compared(tuple(predicted), tuple(refused), plain)
-    taken = _best(compared, wide=terms.schema.cells > MOST_WEIGHED)
+    taken = _best(compared, terms)
     method = next(each for each in METHODS if each.word() == taken.method)()
     return MethodChoice(method, taken, reason_for(taken, plain))
 
@@ -89,6 +89,8 @@ _RISING = 1.05
 _LONG = 120.0
 """Seconds: what is estimated to take longer is not taken unless nothing else is fair."""
 _KNOWN_BETTER = {"toeplitz": _RISING}
+_ONCE = tuple(each.word() for each in METHODS if issubclass(each, MeasuredOnce))
+_ROUNDING = 1e-3
 
 
 def _expected(each: Prediction) -> float:
@@ -102,7 +104,22 @@ def _to_beat(each: Prediction, plain: Prediction) -> float:
     return math.inf if beaten else _expected(each)
 
 
-def _best(compared: Compared, *, wide: bool) -> Prediction:
+def _less_noise(fair: list[Prediction], terms: ReleaseTerms) -> list[Prediction]:
+    """Of those that measure once and fit a distribution, the one with the least noise.
+
+    All of these are fitted alike, so exact formulas of noise decide, and not what a fit is thought
+    to leave of it. The first is taken where they are the same but for rounding.
+    """
+    once = [each.method for each in fair if each.method in _ONCE]
+    if len(once) < 2:
+        return fair
+    noise = {word: noise_alone(word, terms) * _KNOWN_BETTER.get(word, 1.0) for word in once}
+    least = min(noise.values()) * (1 + _ROUNDING)
+    kept = next(word for word in once if noise[word] <= least)
+    return [each for each in fair if each.method == kept or each.method not in noise]
+
+
+def _best(compared: Compared, terms: ReleaseTerms) -> Prediction:
     """The least predicted error of those that are nowhere worse than plain noise.
 
     In a wide domain a graphical model is taken before rounds with a weight on each cell, whatever
@@ -111,6 +128,8 @@ def _best(compared: Compared, *, wide: bool) -> Prediction:
     .46 to .83 of its mean error, in eight settings of eight.
     """
     fair = [each for each in compared.found if not each.worse_than(compared.plain)]
+    fair = _less_noise(fair, terms)
+    wide = terms.schema.cells > MOST_WEIGHED
     if wide and any(each.method == "graphical" for each in fair):
         fair = [each for each in fair if each.method not in ("mwem", "adaptive")]
     quick = [each for each in fair if each.seconds <= _LONG]

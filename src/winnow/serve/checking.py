@@ -50,15 +50,14 @@ def check(config: Config) -> ConfigFindings:
     warnings: list[str] = []
     notes: list[str] = []
     for name, declared in config.datasets.items():
-        files = declared.files(config.home)
-        missing = not files or not all(file.is_file() for file in files)
-        if missing:
-            found.append(f"dataset {name!r}: there is no file {declared.path!r}")
+        missing = declared.missing(config.home)
+        if missing is not None:
+            found.append(f"dataset {name!r}: there is no file {missing!r}")
         try:
             schema = _schema(declared, config.home)
             opened = state_file(config.home, name).exists()  # then it was sized and charged before
             if schema is not None and declared.questions is not None and not opened:
-                home = None if missing else config.home
+                home = None if missing is not None else config.home
                 for kind, text in _of_questions(name, declared, schema, home):
                     {"problem": found, "warning": warnings, "note": notes}[kind].append(text)
         except WinnowError as error:

@@ -289,8 +289,9 @@ def dataset_add(
         problem = str(error)
     if problem:
         raise ParameterError(problem)
-    if not all(file.is_file() for file in declared.files(found.home)):
-        raise DataError(f"there is no file {path!r} in {found.home}")
+    missing = declared.missing(found.home)
+    if missing is not None:
+        raise DataError(f"there is no file {missing!r} in {found.home}")
     added = _accounts(found).add_dataset(name, declared, by="command line")
     typer.echo(f"dataset {name}: {'added' if added else 'is there already'}")
 

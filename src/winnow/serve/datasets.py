@@ -169,13 +169,13 @@ def open_dataset(
     ledger.open_dataset(
         name, epsilon=declared.epsilon, delta=declared.delta, relation=declared.neighbours
     )
-    files = declared.files(home)
-    if not files:
-        raise DataError(f"the dataset {name!r}: no file is called {declared.path!r}")
+    missing = declared.missing(home)
+    if missing is not None:
+        raise DataError(f"the dataset {name!r}: no file is called {missing!r}")
     with instead(
         lambda error: DataError(f"the dataset {name!r} cannot be read: {reason(error)}"), OSError
     ):
-        digest = fingerprint_of_files(files)
+        digest = fingerprint_of_files(declared.files(home))
     ledger.note_data(name, digest)
     data = read_data(declared, home, vault.mark("salt", name.encode()))
     mark = vault.mark("data", digest + repr(declared).encode())
@@ -186,7 +186,7 @@ def open_dataset(
 
 def read_data(declared: Declaration, home: Path, salt: str) -> Data:
     """The sealed data of a declaration; the salt says which rows of a person count."""
-    source, relation = str(home / declared.path), declared.neighbours
+    source, relation = declared.source(home), declared.neighbours
     items = declared.items
     public: Any = str(home / items) if isinstance(items, str) else items
     match declared.kind:

@@ -11,6 +11,7 @@ from winnow.ask.request import Ask
 from winnow.errors import ParameterError
 from winnow.foreign import instead
 from winnow.privacy.ledger.labels import check_label
+from winnow.read.joins import Join
 from winnow.read.options import Pairs
 from winnow.serve.derived import asked_of, body
 
@@ -74,6 +75,10 @@ class Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
     """The public list of groups; None: they are private, too."""
     max_groups: int | None = None
     """In so many groups one person counts at most; None: in any number."""
+    join: list[str] = []
+    """More private files of the same people, joined on the column of the person."""
+    join_public: dict[str, str] = {}
+    """Public files by the column on which each is joined."""
     about: str = ""
     """A public sentence for analysts."""
     questions: Questions | None = None
@@ -91,11 +96,28 @@ class Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
         return Pairs(self.basket, self.item)
 
     def files(self, home: Path) -> list[Path]:
-        """The files that hold the data; a pattern stands for several."""
-        given = home / self.path
-        if any(sign in self.path for sign in "*?["):
-            return sorted(given.parent.glob(given.name))
-        return [given]
+        """The files that hold the data; a pattern that finds none stands for itself."""
+        found: list[Path] = []
+        for path in (self.path, *self.join, *self.join_public.values()):
+            given = home / path
+            several = any(sign in path for sign in "*?[")
+            found += (several and sorted(given.parent.glob(given.name))) or [given]
+        return found
+
+    def missing(self, home: Path) -> str | None:
+        """A file that is not there, by its name; None: all are."""
+        lacking = [file for file in self.files(home) if not file.is_file()]
+        return str(lacking[0].relative_to(home)) if lacking else None
+
+    def source(self, home: Path) -> Any:
+        """Where the data lie, as a reader takes it: a path or a pattern, or a join of several."""
+        if not self.join and not self.join_public:
+            return str(home / self.path)
+        assert self.person is not None  # checked when it was declared
+        public = {name: str(home / path) for name, path in self.join_public.items()}
+        return Join(
+            *(str(home / path) for path in (self.path, *self.join)), on=self.person, public=public
+        )
 
 
 def check_declaration(name: str, declared: Declaration) -> None:
@@ -126,6 +148,11 @@ def check_declaration(name: str, declared: Declaration) -> None:
         refuse("events need item, the column that is counted")
     if declared.kind != "baskets" and (declared.basket or declared.max_items is not None):
         refuse("basket and max_items are for kind = 'baskets'")
+    if declared.join or declared.join_public:
+        if declared.kind == "baskets":
+            refuse("join and join_public are for kind = 'table' and 'events'")
+        if declared.person is None:
+            refuse("tables are joined on the people in them; say person, their column")
     if declared.by is None and (declared.groups is not None or declared.max_groups is not None):
         refuse("groups and max_groups need by, the column of groups")
     if declared.by is not None and declared.kind != "events":

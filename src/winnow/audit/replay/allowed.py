@@ -180,6 +180,8 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
         "result.value.correct",
     )
     + _released("points of the noisy tables", "result.value.points*", "result.value.start*")
+    + _released("which of two kinds of model was chosen", "result.value.kind")
+    + _derived("the type and the class of that kind", "result.value", "result.value.hypotheses")
     + _derived(
         "the rule of that number, and bounds that follow from the noisy number",
         "result.value.rule*",

@@ -149,9 +149,10 @@ def _first_row(level: Integers, free: Integers, stream: BitStream) -> int:
     """The first row at the level: row i has free_above for each one before, and free after it.
 
     By ``free`` for all rows the weights are level_i/free_i times all 1 - level_j/free_j before.
+    The rows after one that takes all that is free have weight 0, whatever stands at their level.
     """
     with np.errstate(divide="ignore"):
-        passed = np.cumsum(np.log1p(-(level[:-1] / free[:-1])))
+        passed = np.cumsum(np.log1p(-np.minimum(level[:-1] / free[:-1], 1.0)))
         logs = np.log(level / free) + np.concatenate([[0.0], passed])
 
     def weights() -> list[int]:

@@ -25,7 +25,8 @@ from winnow.core.utility import Utility
 from winnow.core.workloads.part import sum_of
 from winnow.errors import DataError, InputError, ParameterError
 from winnow.foreign import shown
-from winnow.learn.features import UNKNOWN, Feature, pick_columns
+from winnow.learn.features import UNKNOWN, Feature
+from winnow.learn.inputs import pick_columns
 from winnow.learn.kernels.rule_counts import correct_by_row, correct_by_rule
 from winnow.learn.rules import RuleClass
 from winnow.read.crossing import Rows, SealedTable, all_rows

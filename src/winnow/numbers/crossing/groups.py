@@ -93,6 +93,27 @@ def drawn_quantiles(
     return DrawnQuantiles(codes, np.minimum(low, codes), np.maximum(high, codes))
 
 
+def quantiles_of_codes(
+    halving: Halving, relation: Relation, rows: tuple[Integers, Integers], tape: Tape, parts: int
+) -> Integers:
+    """All quantiles of one group, of the codes and the weights of rows that were opened."""
+    codes, weights = rows
+    kept = codes < halving.size
+    positions = np.sort(_spread(codes[kept], weights[kept], tape, parts))
+    found = np.zeros(len(halving.tree.parts), np.int64)
+    run = _Run(halving, relation, parts, tape.child("quantiles"), low_end=False)
+    run.all_of(halving.tree.root, Segment(positions, 0, halving.size * parts), found)
+    return found
+
+
+def _spread(codes: NDArray[np.integer], counts: Integers, tape: Tape, parts: int) -> Integers:
+    """A position for every row: ties are broken at random, row by row."""
+    positions = np.repeat(codes.astype(np.int64) * parts, counts)
+    ties = tape.child("ties").words(0, len(positions))
+    positions += (ties % np.uint32(parts)).astype(np.int64)
+    return positions
+
+
 @dataclass(frozen=True)
 class _Run:
     """One quantile after another, over the segments that those before it left."""
@@ -135,9 +156,7 @@ def _groups(
     for place in by:
         number = number * table.schema.shape[place] + codes[place][kept]
     counts = weights[kept]
-    positions = np.repeat(codes[column][kept].astype(np.int64) * parts, counts)
-    ties = key.tape.child("ties").words(0, len(positions))
-    positions += (ties % np.uint32(parts)).astype(np.int64)
+    positions = _spread(codes[column][kept], counts, key.tape, parts)
     stop = halving.size * parts
     if halving.groups == 1:
         positions.sort()

@@ -7,7 +7,7 @@ from typing import Any
 from weakref import finalize
 
 from winnow.errors import DataError, ParameterError
-from winnow.read.databases import Database, names_database, opened
+from winnow.read.databases import names_database, opened
 from winnow.read.engine import Engine, Source
 from winnow.read.engines.duck import DuckTable
 from winnow.read.engines.files import ONLY_TEXT_FILES, DuckFiles
@@ -55,20 +55,33 @@ def engine_for(
         written = [_is_text(table) for table in tables]
         if text.said and not any(written):
             raise ParameterError(f"{ONLY_TEXT_FILES}; these sources are none")
+        known: dict[str, Any] = {}
         parts = [
-            engine_for(table, memory, used, text if is_text else PLAIN)
+            _engine_of(table, memory, used, text if is_text else PLAIN, known)
             for table, is_text in zip(tables, written, strict=True)
         ]
-        return engine_of_join(given, parts, memory, used)
-    named = opened(given) if names_database(given) else Database(given, None)
-    source = Source(named.source, memory, used, text)
+        whole = engine_of_join(given, parts, memory, used)
+        for connection in known.values():
+            finalize(whole, connection.close)
+        return whole
+    known = {}
+    found = _engine_of(given, memory, used, text, known)
+    for connection in known.values():  # it is nobody else's
+        finalize(found, connection.close)
+    return found
+
+
+def _engine_of(
+    given: Any, memory: str, used: Sequence[str], text: TextFormat, known: dict[str, Any]
+) -> Engine:
+    """The engine of one source; ``known`` holds the connections that were opened for its name."""
+    named = opened(given, known) if names_database(given) else given
+    source = Source(named, memory, used, text)
     if text.said and source.paths is None:
         raise ParameterError(f"{ONLY_TEXT_FILES}; this source is none")
     for kind in ENGINES:
         found = kind.of(source)
         if found is not None:
-            if named.connection is not None:  # it is nobody else's
-                finalize(found, named.connection.close)
             return found
     raise DataError(
         f"a connection of the type {type(given[0]).__name__} is not known; give one of DuckDB, "
@@ -78,5 +91,5 @@ def engine_for(
 
 def _is_text(table: Any) -> bool:
     """Whether a table of a join is a text file."""
-    paths = Source(table, "", ()).paths
+    paths = None if names_database(table) else Source(table, "", ()).paths
     return paths is not None and not any(str(path).endswith(".parquet") for path in paths)

@@ -13,7 +13,7 @@ from winnow.core.sealed import Sealed
 from winnow.core.spread import GRID, weight
 from winnow.core.utility import Utility
 from winnow.read.counts import SealedCounts
-from winnow.read.weights import Summed, WeighedItems, Weights
+from winnow.read.weights import ItemWeights, WeighedItems, Weights
 
 Owned = tuple[str, ...]
 """The labels of a person."""
@@ -26,7 +26,7 @@ class ListedPeople(Weights):
 
     people: Group
 
-    def summed(self, most: int, without: Sequence[str] = ()) -> Summed:
+    def summed(self, most: int, without: Sequence[str] = ()) -> ItemWeights:
         """Those of a person that stay are the first by their text."""
         totals: Counter[str] = Counter()
         for owned in self.people:
@@ -34,7 +34,7 @@ class ListedPeople(Weights):
             if left:
                 totals.update(dict.fromkeys(left, self.each(len(left))))
         items = sorted(totals)
-        return Summed(items, np.array([totals[item] for item in items], np.int64))
+        return ItemWeights(items, np.array([totals[item] for item in items], np.int64))
 
     def each(self, labels: int) -> int:
         """What someone with so many labels adds to each."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from winnow.cli.options import JoinOption, option
+from winnow.cli.options import ONE_FILE, JoinedFiles, option
 from winnow.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _GROUPS = "Groups"
 class LogOptions:
     """Joined tables, and lists for each group: options of every command that counts a log."""
 
-    join: JoinOption = None
+    joined: JoinedFiles = ONE_FILE
 
     by: Annotated[
         str | None,
@@ -41,12 +41,6 @@ class LogOptions:
         int | None,
         option("--max-groups", "G", "With --by: count each person in at most G groups.", _GROUPS),
     ] = None
-
-    def files(self, file: str) -> list[Path]:
-        """All files that are read."""
-        from winnow.cli.files import named_by
-
-        return [*named_by(file), *([] if self.join is None else named_by(self.join))]
 
     def said(self, *, line_breaks: bool = False) -> Groups | None:
         """The groups as ``winnow.counts`` takes them."""

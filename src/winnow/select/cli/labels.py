@@ -13,7 +13,6 @@ from winnow.cli.options import (
     OutOption,
     SeedOption,
     check_unit_said,
-    joined_on,
     option,
     relation_of_people,
 )
@@ -106,7 +105,7 @@ def labels(
     if max_items is not None:
         whole(max_items=max_items)
     request = asked(budget=budget, seed=seed)
-    source, read = joined_on(file, of_log.join, person), of_log.files(file)
+    source, read = of_log.joined.with_first(file, person), of_log.joined.files(file)
     check_targets(read, out, None)
     groups = of_log.said(line_breaks=text.line_breaks)
     about = about_log(item, person, max_items, relation, None, groups)

@@ -15,7 +15,6 @@ from winnow.cli.options import (
     Labels,
     OutOption,
     SeedOption,
-    joined_on,
     option,
     plot_of,
     relation_of_people,
@@ -193,7 +192,7 @@ def top_k(
         file, count, max_items, person=person, items=items, memory=memory, header=header,
         labels=labels, one_row=one_row, sensitivity=sensitivity,
     )  # fmt: skip
-    source, read = joined_on(file, of_log.join, person), of_log.files(file)
+    source, read = of_log.joined.with_first(file, person), of_log.joined.files(file)
     if count is not None and source != file:
         raise ParameterError("--join is for event logs, and --count says that the file has counts")
     listed = [each for each in (items, of_log.groups) if each is not None]
@@ -257,7 +256,7 @@ def top_k(
         if plot is not None:
             title = f"Top {k}: {item}"
             how: dict[str, Any] = {"method": plan.method.word(), "ending": plot.suffix.lower()}
-            write_whole(plot, draw(released, title=title, **how, **shown))
+            write_whole(plot, draw(released, title=title, **how))
         if report is not None:
             passed = threshold_text(plan)
             how = {"method": plan.method.word(), "with_counts": with_counts, "threshold": passed}

@@ -19,7 +19,7 @@ from winnow.core.utility import Utility
 from winnow.errors import ParameterError
 from winnow.read.counts import SealedCounts
 from winnow.read.kept import KeptCounts
-from winnow.read.weights import Summed
+from winnow.read.weights import ItemWeights
 from winnow.select.crossing.private_labels import EVERY, UnknownDomain
 
 Integers = NDArray[np.int64]
@@ -91,10 +91,10 @@ class ByWeights(UnknownDomain):
         """Labels of counts that are weighed as they are."""
         content, tape = key.open(counts.values), key.tape.child("weights").child("0")
         values = content if isinstance(content, KeptCounts) else np.asarray(content, np.int64)
-        return self._passing(Summed(_opened(counts, key), values), counts.utility, tape, 0, k)
+        return self._passing(ItemWeights(_opened(counts, key), values), counts.utility, tape, 0, k)
 
     def _passing(
-        self, summed: Summed, utility: Utility, tape: Tape, number: int, k: int
+        self, summed: ItemWeights, utility: Utility, tape: Tape, number: int, k: int
     ) -> list[Any]:
         """The labels that pass the threshold of a round."""
         if isinstance(summed.values, KeptCounts):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -72,7 +71,7 @@ class GammaMechanism(TopKList):
                 uniform += _words_at(directions, close) * 2.0**-32
                 value = radius * (1.0 - 2.0 * uniform) - behind
                 known = radius * 2.0**-48
-            order, certain = _largest(value, known + behind * _of_radius(radius, off), k)
+            order, certain = _largest(value, known + _by_radius(behind, radius, off), k)
             close, value = close[order], value[order]
             if certain:
                 return [int(place) for place in close[:k]]
@@ -83,13 +82,16 @@ class GammaMechanism(TopKList):
         return Drawn(noisy_top_places(classes, tape, cube, self.scale(utility), self.k))
 
 
-def _of_radius(radius: float, off: float) -> float:
-    """By which part of what a score lies behind its value is off, and 2^-48 for rounding.
+def _by_radius(behind: NDArray[np.float64], radius: float, off: float) -> NDArray[np.float64]:
+    """By how much values are off because the radius is, and 2^-48 for rounding.
 
     Noisy scores are in order of R (1 - 2 u) - behind, and so of r (1 - 2 u) - behind r/R for a
-    radius r that is known: where R is within off of r, only the second term is not.
+    radius r that is known: where R is within off of r, only the second term is not. It is 0 for
+    the best score, also where nothing is known of R.
     """
-    return (off / (radius - off) if off < radius else math.inf) + 2.0**-48
+    if off < radius:
+        return behind * (off / (radius - off) + 2.0**-48)
+    return np.where(behind > 0, np.inf, 0.0)
 
 
 _TOGETHER = 31  # the product of so many words is a float64

@@ -14,6 +14,7 @@ from winnow.core.options import AUTO, takes
 from winnow.core.padding import Padding
 from winnow.core.plan import Plan, plan_of
 from winnow.core.released import Released
+from winnow.core.utility import Utility
 from winnow.errors import InputError, ParameterError
 from winnow.foreign import guarded, shown
 from winnow.privacy import Budget
@@ -26,6 +27,7 @@ from winnow.select.crossing.groups import EachGroup, OverPairs
 from winnow.select.crossing.private_labels import UnknownDomain
 from winnow.select.crossing.selection import FromClasses
 from winnow.select.label_methods import TOP_K_METHODS
+from winnow.select.lists import CountedItems
 from winnow.select.mechanisms.cut_away import MeasureCut
 from winnow.select.methods import PickMethod, Sizes
 from winnow.select.of_classes import chosen_for_classes
@@ -33,7 +35,7 @@ from winnow.select.plan.pick import PickPlan
 from winnow.select.plan.top_k.simulation import TopKSimulation, Wishes, best_gamma, simulated
 from winnow.select.plan.top_k.stated import MISS, TopKStated, stated
 from winnow.select.request import PlannedTopK, TopK
-from winnow.select.table import choose, noises, unit_of
+from winnow.select.table import choose, counts_margin, noises, unit_of
 
 _STEPS = 30
 _READING = (UnknownDomain, OverPairs, EachGroup)
@@ -293,6 +295,8 @@ def _planned(
     else:
         chosen, lists, reason = lists_by_group(method, public, sizes, ordered)
         plan = plan_of(lists, public.relation, reason=reason)
+    if with_counts and public.groups is None:
+        plan = plan.map(_stating(choice.mechanism, public.utility))
     charged = charged_with(cut, plan)
     return TopKPlan(
         mechanism=charged.mechanism,
@@ -309,6 +313,12 @@ def _planned(
         sizes=sizes,
         cut=cut,
     )
+
+
+def _stating(mechanism: Any, utility: Utility) -> Callable[[Any], CountedItems]:
+    """What says of released counts within what their noise lies."""
+    margin, ordered = counts_margin(mechanism, utility), bool(getattr(mechanism, "ordered", True))
+    return lambda found: CountedItems(found, margin=margin, ordered=ordered)
 
 
 def _from_classes(asked: TopK, public: AboutClasses, sizes: Sizes) -> TopKPlan:
