@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 
 import winnow as wn
 from winnow.audit.replay.commands import shown
+from winnow.core.tape import WrittenKey
 from winnow.privacy import ApproxDP, Gaussian, PureDP
 from winnow.privacy.ledger import Ledger, RecordedBudget
 
@@ -200,6 +202,26 @@ def test_a_ledger_serves_each_verb_once_at_exactly_its_cap(verb: str, tmp_path: 
     budget = RecordedBudget(ledger, "data")
     VERBS[verb](epsilon=EPSILON, delta=DELTA, budget=budget, seed=1)
     assert ledger.verify().ok
+
+
+@pytest.mark.parametrize("part", [1, Fraction(1, 4)])
+def test_a_request_that_is_made_again_is_planned_as_it_was(part: Fraction, tmp_path: Path) -> None:
+    """Whatever was charged before it, and since."""
+    ledger = Ledger.open(tmp_path / "ledger", create=True)
+    ledger.open_dataset("data", epsilon=EPSILON, delta=DELTA)
+    key = WrittenKey.fresh()
+    ask = {"epsilon": float(EPSILON * part), "delta": float(Fraction(DELTA) * part)}
+
+    def asked() -> Any:
+        budget = RecordedBudget(ledger, "data", request="tonight", written=key)
+        return wn.release(table(), wn.marginals(2), budget=budget, **ask)
+
+    if part < 1:
+        ledger.charge("data", Gaussian(40, "add-remove"))
+    first = asked()
+    if part < 1:
+        ledger.charge("data", Gaussian(20, "add-remove"))
+    assert asked().receipt.event == first.receipt.event
 
 
 @pytest.mark.parametrize("command", ["tabulate", "release", "itemsets", "top-k"])
