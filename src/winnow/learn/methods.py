@@ -127,7 +127,8 @@ class OneRule(LearnMethod):
         bool, Option("Release the noisy number of correct rows, too, for half of epsilon=.")
     ] = False
     confidence: Annotated[
-        float, Option("How sure the bound on new rows is.", "P", above=0, below=1)
+        float,
+        Option("The probability with which the bound on new rows holds.", "P", above=0, below=1),
     ] = 0.95
 
     def __post_init__(self) -> None:
