@@ -137,8 +137,8 @@ def planned(asked: Learn, about: AboutRows | Labelled) -> LearnPlan:
 def _chosen(asked: Learn, about: AboutRows) -> tuple[LearnMethod, str]:
     """What "auto" stands for, and why.
 
-    An additive model of more than two classes. Of two a vote or an additive model, whichever is
-    right more often, where the rows are enough for a vote with less than half of epsilon; then a
+    An additive model of more than two classes. Of two a vote, an additive model or both, whatever
+    is right most often, where the rows are enough for a vote with less than half of epsilon; then a
     vote alone; then one rule.
     """
     if about.predictions is not None:
