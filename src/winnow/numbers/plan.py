@@ -20,6 +20,7 @@ from winnow.numbers.choice import QuantileMechanism, chosen
 from winnow.numbers.expected import MISSED, QuantileRow, expected_of
 from winnow.numbers.request import PlannedQuantiles, Quantiles
 from winnow.numbers.result import ReleasedQuantiles
+from winnow.privacy.sizing import as_all_there_is
 from winnow.read.about import AboutTable, about_table
 from winnow.read.crossing import SealedTable
 from winnow.read.table_plan import TablePlan
@@ -101,6 +102,7 @@ def planned_for(asked: PlannedQuantiles, about: Any) -> QuantilesPlan:
     return planned(asked.at(epsilon_for(asked.epsilon, asked.error, error)), about)
 
 
+@as_all_there_is
 def planned(asked: Quantiles, about: Any) -> QuantilesPlan:
     """The plan of a request, by what is public of the table."""
     public = about_table(about)
