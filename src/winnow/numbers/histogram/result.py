@@ -14,7 +14,7 @@ from winnow.core.drawing import Plotted
 from winnow.core.frames import Columns, Framed
 from winnow.core.notebook import Card, columns_card, number_text
 from winnow.core.saving import check_target, save_columns, with_counted, write_json
-from winnow.numbers.histogram.bins import Bins
+from winnow.numbers.histogram.bins import Bins, between
 from winnow.release.tables.intervals import Estimates
 from winnow.release.tables.result import ReleasedTable
 
@@ -42,8 +42,7 @@ class ReleasedHistogram(Plotted, Framed, Estimates):
     def labels(self) -> tuple[str, ...]:
         """What is counted, in words: '0 to 9', 'missing'."""
         pairs = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
-        own = (_written(a) if a == b else f"{_written(a)} to {_written(b)}" for a, b in pairs)
-        return (*own, *self.further)
+        return (*(between(low, high) for low, high in pairs), *self.further)
 
     def to_columns(self, level: float = 0.95) -> Columns:
         """One row for each bin: its first and last number, its count, error and interval."""
@@ -151,8 +150,3 @@ def counted_bins(name: str, bins: Bins, counts: ReleasedTable) -> ReleasedHistog
         step=float(bins.grid.step),
         further=bins.further,
     )
-
-
-def _written(number: float) -> str:
-    """A number of the grid, without the noise of binary fractions."""
-    return str(number) if isinstance(number, int) else f"{number:.12g}"
