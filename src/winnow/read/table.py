@@ -23,7 +23,7 @@ from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded, shown
 from winnow.read.counts import check_unit
 from winnow.read.crossing import SealedTable, check_dropping, group
-from winnow.read.joins import check_people_of_join, check_rows_of_join
+from winnow.read.joins import Join, check_people_of_join, check_rows_of_join
 from winnow.read.kept import KeptRows, changed
 from winnow.read.options import Reading, TextFormat, reading_of, text_format_of
 from winnow.read.people import BoundedPeople
@@ -232,7 +232,8 @@ def read_table(
     who = replace(who, notes=declared.notes)
     related = Relation.parse(relation)
     check_people_of_join(source, person)
-    check_rows_of_join(source, related, int(max_rows))
+    joined = isinstance(source, Join)
+    check_rows_of_join(joined, related, int(max_rows))
     salt = salt_of_run(how.salt)
     key = os.urandom(16).hex() if salt is None else hashlib.blake2b(str(salt).encode()).hexdigest()
     query = HistogramQuery(declared.columns, person, int(max_rows), key)
@@ -253,8 +254,9 @@ def read_table(
             kept.tables([()])  # what cannot be read is refused before anything is charged
         people = _bounded(seen, person, int(max_rows))
         return SealedTable(
-            declared, Sealed(kept, "rows"), int(max_rows), related, who, drops, people
-        ).stating(rows)
+            declared, Sealed(kept, "rows"), int(max_rows), related, who, drops, people,
+            joined=joined,
+        ).stating(rows)  # fmt: skip
     with refusing("the source cannot be read", memory=memory):
         seen = engine_for(source, memory, used, text, joins=True)
         (values, weights), as_text = seen.distinct(query)
@@ -266,7 +268,9 @@ def read_table(
         grouped = group(codes, weights, declared.shape)
     most = int(max_rows)
     people = _bounded(seen, person, most)
-    table = SealedTable(declared, Sealed(grouped, "rows"), most, related, who, drops, people)
+    table = SealedTable(
+        declared, Sealed(grouped, "rows"), most, related, who, drops, people, joined=joined
+    )
     return table.stating(rows)
 
 
