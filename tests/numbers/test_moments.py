@@ -208,7 +208,7 @@ def test_a_private_number_of_rows_costs_less_than_half_of_the_budget() -> None:
 
 def test_gaussian_noise_has_a_variance_for_nothing_where_the_number_of_rows_is_public() -> None:
     about = wn.plan.table({"x": AGE}, rows=1000)
-    given = {"epsilon": 0.1, "delta": 1e-3, "budget": wn.Budget(1, 1e-2, "substitution")}
+    given = {"epsilon": 0.1, "delta": 1e-3, "budget": wn.Budget(1, 1e-2, "substitution", "zcdp")}
     alone = wn.plan.moments(about, "x", "mean", **given)
     with_spread = wn.plan.moments(about, "x", ["mean", "variance"], **given)
     assert with_spread.mechanism.law == alone.mechanism.law == "gaussian"
