@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from winnow.core.column import Column
 from winnow.core.drawing import Plotted
-from winnow.core.frames import Columns, Framed, plain_column
-from winnow.core.notebook import MOST_ROWS, Card, InNotebook, number_text
-from winnow.core.saving import check_target, save_columns, with_counted, write_json
+from winnow.core.frames import Columns, plain_column
+from winnow.core.notebook import MOST_ROWS, Card, number_text
+from winnow.core.saving import Saved
 from winnow.errors import ParameterError
 from winnow.foreign import shown
 from winnow.numbers.histogram.bins import Bins
@@ -144,7 +143,7 @@ _OF_BINS = ("bin", "count", "standard_error", "low", "high")
 
 
 @dataclass(frozen=True, eq=False)
-class Description(Plotted, InNotebook, Framed):
+class Description(Plotted, Saved):
     """The number of rows, and what is told of every column."""
 
     rows: Described
@@ -219,16 +218,6 @@ class Description(Plotted, InNotebook, Framed):
         """The description that ``to_dict`` wrote."""
         columns = tuple(ColumnSummary.from_dict(each) for each in document["columns"])
         return cls(Described(**document["rows"]), columns, document["level"])
-
-    def save(self, path: str | Path, *, about: Mapping[str, Any] | None = None) -> None:
-        """Save whole or not at all, as CSV, Parquet or JSON, with guarantee and receipt."""
-        target = Path(path)
-        check_target(target)
-        if target.suffix.lower() == ".json":
-            write_json(target, self.to_dict() | ({"about": dict(about)} if about else {}))
-        else:
-            counted = (about or {}).get("receipt", {}).get("counted", "")
-            save_columns(target, with_counted(self.to_columns(), counted), about)
 
     def _card(self) -> Card:
         heads, lines = self.table()
