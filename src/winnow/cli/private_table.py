@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -86,8 +86,11 @@ class PrivateTable:
     def about(self, schema: Schema, relation: Relation) -> AboutTable:
         """What is public of it before it is read."""
         from winnow.read.about import table
+        from winnow.read.people import PersonBound
 
-        return table(schema, rows=self.rows, relation=relation, max_rows=self.max_rows)
+        about = table(schema, rows=self.rows, relation=relation, max_rows=self.max_rows)
+        bound = None if self.person is None else PersonBound(self.person, "row", self.max_rows)
+        return replace(about, bound=bound)
 
     def busy(self) -> AbstractContextManager[Any]:
         """Say on a terminal that a large table is read."""

@@ -222,7 +222,7 @@ class Description(Plotted, Saved):
     def _card(self) -> Card:
         heads, lines = self.table()
         title = f"{self.rows} rows, {len(self.columns)} columns"
-        card = Card(title, heads, lines[:MOST_ROWS], len(lines), 0, picture=self._picture)
+        card = Card(title, heads, lines, 0, MOST_ROWS, picture=self._picture)
         return card.with_notes(("errors", self.note))
 
     def _picture(self, ending: str = ".png") -> bytes:

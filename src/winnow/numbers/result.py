@@ -90,7 +90,10 @@ class ReleasedQuantiles(ReleasedValue, Saved):
 
     def _card(self) -> Card:
         title = f"Quantiles of {self.column}: {self.values.size:,} released"
-        return columns_card(title, self.to_columns(), len(self.by) + 1)
+        card = columns_card(title, self.to_columns(), len(self.by) + 1)
+        if self.level is None:
+            return card
+        return card.with_notes(("intervals", f"{100 * self.level:g} %, all of a group at once"))
 
     def __repr__(self) -> str:
         of = f" by {', '.join(self.by)}" if self.by else ""

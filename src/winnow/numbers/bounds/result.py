@@ -36,7 +36,9 @@ class ReleasedBounds(ReleasedValue, Saved):
         return {"column": self.column, "low": self.low, "high": self.high, "beyond": self.beyond}
 
     def _card(self) -> Card:
-        return columns_card(f"Bounds of {self.column}", self.to_columns(), 1)
+        card = columns_card(f"Bounds of {self.column}", self.to_columns(), 1)
+        said = f"at most {self.beyond:,} rows each, with probability 0.95"
+        return card.with_notes(("beyond", said))
 
     def __repr__(self) -> str:
         return f"<bounds of {self.column}: {number_text(self.low)} to {number_text(self.high)}>"

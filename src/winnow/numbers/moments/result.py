@@ -124,7 +124,8 @@ class ReleasedMoments(ReleasedValue, Saved):
         many = max(1, len(self.groups)) * len(self.held)
         title = f"Moments of {', '.join(self.columns)}: {many:,} released"
         card = columns_card(title, self.to_columns(), len(self.by) + 2)
-        return card.with_notes(*(("note", note) for note in self.notes))
+        intervals = ("intervals", f"{100 * self.level:g} %, each by itself")
+        return card.with_notes(intervals, *(("note", note) for note in self.notes))
 
     def __repr__(self) -> str:
         of = f" by {', '.join(self.by)}" if self.by else ""

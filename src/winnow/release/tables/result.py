@@ -259,10 +259,10 @@ class ReleasedTables(Plotted, Saved):
             return self.tables[0]._card().with_notes(*notes)
         lines = [
             (table.part.title, f"{table.estimate.size:,}", number_text(_typical(table)))
-            for table in self.tables[:MOST_ROWS]
+            for table in self.tables
         ]
         heads = ("table", "answers", "standard error")
-        return Card(f"{len(self.parts)} tables", heads, lines, len(self.parts), 2,
+        return Card(f"{len(self.parts)} tables", heads, lines, 2, MOST_ROWS,
                     notes=[*self._means(), *notes],
                     picture=self._picture if self.parts else None)  # fmt: skip
 
