@@ -129,7 +129,7 @@ class TableRun:
             released,
             title=f"{title} of {Path(self.private.table).stem}",
             date=datetime.now(UTC).date().isoformat(),
-            rows_per_person=self.private.max_rows,
+            rows_per_person=self.private.rows_of_person(released),
         )
         write_whole(path, made)
 

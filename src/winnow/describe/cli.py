@@ -60,7 +60,7 @@ def describe(
 ) -> None:
     """Describe every column of a table: missing values, means, quantiles, common values.
 
-    What to run first. All of it is one charge, and every number has an error.
+    Run it first. Everything is one charge, and every number has a standard error.
     """
     from winnow.show.report.description import description_page
 
@@ -121,7 +121,7 @@ def plan(
     relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
     json: JsonOption = False,
 ) -> None:
-    """Say which errors a description would have; no data are read and nothing is spent."""
+    """Predict the errors of a description; no data are read and nothing is spent."""
     from winnow.cli.printing import console, show_json
     from winnow.core.schema import Schema
     from winnow.read.about import table as about_table
