@@ -47,7 +47,7 @@ MIX, SINGLE_MIX = 0.01, 0.1
 MOST_UPDATES_WARM = 200
 FEWEST_UPDATES = 20
 COSTS = 1.25
-"""By so much the usual errors may grow for a start."""
+"""By so much what answers usually keep to may grow for independent answers at the end."""
 
 EVEN = 0.08
 """What the even distribution is off in the mean, as a part of the rows, on questions about half of
@@ -145,7 +145,12 @@ def by_default(terms: Terms) -> bool:
 
 
 def better_start(terms: Terms, sized: Sizer) -> Sized[WeightsSizes]:
-    """From tables, where that is predicted to help; otherwise from nothing."""
+    """From tables, where the mean error to expect is no larger; otherwise from nothing.
+
+    Before, what answers usually keep to decided, with a factor of 1.25: with four columns, 20,000
+    rows and 1,000 questions a delta of 10^-4 in the place of 10^-5 lost the tables by that, and the
+    mean error was three times as large.
+    """
     cold = terms.by(warm_start=0)
     unlike = terms.universe is not None or terms.method.calibration == "paper"
     if unlike or not by_default(terms):
@@ -157,7 +162,7 @@ def better_start(terms: Terms, sized: Sizer) -> Sized[WeightsSizes]:
         plain = sized(cold)
     except ParameterError:
         return tables
-    return tables if tables.sizes.usual <= COSTS * plain.sizes.usual else plain
+    return tables if tables.sizes.typical <= plain.sizes.typical else plain
 
 
 def _from_tables(terms: Terms, sized: Sizer) -> Sized[WeightsSizes] | None:
