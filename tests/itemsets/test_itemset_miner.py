@@ -31,7 +31,7 @@ def random_rows(n: int, items: int, mean: float, seed: int) -> list[list[int]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["plain", "occurrences", "intersect", "pairs", "kept bits"])
-@pytest.mark.parametrize("size", [1, 2, 3, 4])
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 6, 9])
 def test_itemsets_come_by_support_and_ties_in_lexicographic_order(size, kernel, monkeypatch):
     rows = random_rows(150, 18, 6, seed=size)
     if kernel != "plain":
@@ -45,7 +45,7 @@ def test_itemsets_come_by_support_and_ties_in_lexicographic_order(size, kernel, 
 
 @given(
     rows=st.lists(st.sets(st.integers(0, 8), max_size=6).map(sorted), max_size=12),
-    size=st.integers(1, 4),
+    size=st.integers(1, 6),
     floor=st.integers(1, 6),
 )
 @settings(max_examples=60, deadline=None)

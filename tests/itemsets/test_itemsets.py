@@ -128,7 +128,7 @@ def test_a_seed_repeats_the_release() -> None:
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"size": 5}, "above 4"),
+        ({"size": 5}, "read the baskets with max_items=43 or less"),
         ({"size": 0}, "below 1"),
         ({"delta": 0.0}, "private items need a delta"),
         ({"delta": 0.0, "method": "large-margin"}, "needs delta"),
@@ -288,3 +288,53 @@ def test_a_set_is_shown_without_ranks_also_where_auto_may_take_weighted_counts(
     shown = invoke([*asked, "-k", "10"])
     assert "canonical" in shown.stdout and "rank" not in shown.stdout
     assert "rank" in invoke([*asked, "-k", "3"]).stdout
+
+
+ALWAYS = [f"basic {place}" for place in range(7)]
+
+
+def long_sets(**bounds: Any) -> wn.SealedBaskets:
+    """Seven items that are in most baskets together, and others that come and go."""
+    rows = [[*ALWAYS, f"other {b % 30}", f"other {b % 7}"] for b in range(400)]
+    rows += [[*ALWAYS[:4], "other 3"]] * 100
+    return wn.read_baskets(rows, unit="basket", **bounds)
+
+
+@pytest.mark.parametrize(
+    "options", [{"delta": 1e-6}, {"delta": 1e-6, "method": "weighted", "k": 2}]
+)
+def test_sets_of_more_than_four_items_are_found(options: dict[str, Any]) -> None:
+    released = wn.itemsets(long_sets(max_items=9), size=7, epsilon=4.0, seed=2, **options)
+    found = released.value[0] if "k" in options else released.value
+    assert sorted(found) == ALWAYS
+
+
+def test_a_set_of_many_items_is_one_of_more_than_any_float_counts() -> None:
+    """C(3,000, 22) sets: only those that a basket holds are ever listed."""
+    names = list(range(3_000))
+    rows = [list(range(22))] * 300 + [[place, place + 1] for place in range(50)]
+    baskets = wn.read_baskets(rows, unit="basket", items=names, max_items=22)
+    assert wn.itemsets(baskets, size=22, epsilon=4.0, seed=1).value == tuple(range(22))
+
+
+@pytest.mark.parametrize(
+    ("bound", "size", "allowed"),
+    [(43, 5, True), (44, 5, False), (22, 12, True), (23, 12, False), (500, 4, True)],
+)
+def test_how_much_a_basket_may_hold_decides_whether_long_sets_are_mined(
+    bound: int, size: int, allowed: bool
+) -> None:
+    about = wn.plan.baskets(max_items=bound)
+    if allowed:
+        assert wn.plan.itemsets(about, size=size, epsilon=1, delta=1e-6).mechanism
+    else:
+        with pytest.raises(wn.ParameterError, match=f"max_items={bound - 1} or less"):
+            wn.plan.itemsets(about, size=size, epsilon=1, delta=1e-6)
+
+
+def test_the_supports_of_too_many_subsets_are_refused_beforehand() -> None:
+    about = wn.plan.baskets(max_items=22)
+    asked = {"size": 16, "epsilon": 1, "delta": 1e-6, "supports": "subsets"}
+    assert wn.plan.itemsets(about, k=15, **asked).mechanism
+    with pytest.raises(wn.ParameterError, match="ask for a shorter list"):
+        wn.plan.itemsets(about, k=17, **asked)

@@ -111,7 +111,7 @@ def test_the_planned_rank_error_is_the_one_that_is_seen(relation: str) -> None:
 def test_an_error_finds_its_epsilon_and_more_epsilon_is_a_smaller_error() -> None:
     about = wn.plan.table({"x": CENTS}, relation="add-remove")
     found = wn.plan.quantiles(about, "x", TENTHS, error=3)
-    assert found.error == pytest.approx(3)
+    assert 3 >= found.error == pytest.approx(3, rel=3e-4)
     errors = [wn.plan.quantiles(about, "x", TENTHS, epsilon=e).error for e in (0.1, 1, 10)]
     assert errors[0] > errors[1] > errors[2]
     many = [i / 200 for i in range(1, 200)]

@@ -317,7 +317,7 @@ def test_the_plan_finds_the_epsilon_for_an_error() -> None:
         wn.plan.table({"a": 5, "b": 4}), ["a", "b"], epsilon=plan.epsilon * 0.999
     )
     assert again.error > 20
-    with pytest.raises(wn.InputError, match="one of the two"):
+    with pytest.raises(wn.InputError, match="epsilon is missing"):
         wn.plan.tabulate(wn.plan.table({"a": 5}), ["a"])
     assert "plain noise" in str(plan) and plan.to_dict()["rows"][0]["answers"] == 20
 

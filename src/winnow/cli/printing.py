@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from winnow.cli.reporting import manner
+from winnow.core.notebook import visible as visible
 
 if TYPE_CHECKING:
     from winnow.core.released import Released
@@ -111,13 +112,3 @@ def notes(rows: Iterable[tuple[str, str]]) -> Table:
     for name, meaning in rows:
         table.add_row(visible(name), visible(meaning))
     return table
-
-
-def visible(value: object) -> str:
-    """The text of a value with control characters spelt out, safe for a terminal."""
-    text = str(value)
-    if text.isprintable():
-        return text
-    return "".join(
-        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
-    )

@@ -71,11 +71,12 @@ def _about(number: int, margin: int) -> tuple[str, int]:
     return f"at most about {most:,}", most
 
 
-def laplace_margin(scale: Fraction, confidence: float = CONFIDENCE) -> int:
+def laplace_margin(scale: Fraction | float, confidence: float = CONFIDENCE) -> int:
     """The least m with Pr[|Z| <= m] >= confidence, for discrete Laplace noise Z.
 
     Of scale b it has Pr[|Z| > m] = 2 q^(m+1)/(1+q), q = e^(-1/b).
     """
     b = float(scale)
     q = math.exp(-1 / b)
-    return max(0, math.ceil(b * math.log(2 / ((1 - confidence) * (1 + q)))) - 1)
+    beyond = b * math.log(2 / ((1 - confidence) * (1 + q)))
+    return max(0, math.ceil(beyond * (1 + 2.0**-40)) - 1)

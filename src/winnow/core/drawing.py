@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
-import webbrowser
 from abc import abstractmethod
 from importlib import import_module
 from pathlib import Path
@@ -40,6 +38,9 @@ class Plotted(ReleasedValue):
             pages: Any = import_module("IPython.display")
             pages.display(pages.Image(data=self._picture()))
             return None
+        import tempfile  # most processes draw nothing
+        import webbrowser
+
         target = Path(tempfile.mkdtemp(prefix="winnow-")) / "figure.png"
         write_whole(target, self._picture())
         if has_screen():

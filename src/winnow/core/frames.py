@@ -38,37 +38,31 @@ class Framed(ABC):
         return as_frame(self.to_columns(**options), "arrow")
 
 
-class CountedItems(list[Any]):
-    """A list of pairs: an item and its noisy count."""
-
-
-class LeadItems(list[Any]):
+class LeadItems(list[Any], Framed):
     """A list of pairs: an item, and by how much it leads the next one; None: not released."""
 
+    def to_columns(self) -> Columns:
+        """The items in their order, and their leads."""
+        leads = np.array([math.nan if lead is None else lead for _, lead in self], np.float64)
+        return {"item": plain_column([item for item, _ in self]), "lead": leads}
 
-class GroupedItems(list[Any]):
+
+class GroupedItems(list[Any], Framed):
     """A list of pairs: a group and an item of it."""
 
     by = "group"
     """The column of the groups."""
 
+    def to_columns(self) -> Columns:
+        """The groups, and the item of each."""
+        groups, items = ([pair[place] for pair in self] for place in range(2))
+        beside = "item_" if self.by == "item" else "item"
+        return {self.by: plain_column(groups), beside: plain_column(items)}
+
 
 def list_columns(value: list[Any]) -> Columns:
-    """The columns of a released list: the items in their order, and counts where there are."""
-    if isinstance(value, CountedItems):
-        counts = np.array([noisy for _, noisy in value], np.int64)
-        return {"item": plain_column([item for item, _ in value]), "count": counts}
-    if isinstance(value, LeadItems):
-        leads = np.array([math.nan if lead is None else lead for _, lead in value], np.float64)
-        return {"item": plain_column([item for item, _ in value]), "lead": leads}
-    if isinstance(value, GroupedItems):
-        groups, items = ([pair[place] for pair in value] for place in range(2))
-        return {value.by: plain_column(groups), _item_beside(value.by): plain_column(items)}
-    return {"item": plain_column(value)}
-
-
-def _item_beside(by: str) -> str:
-    return "item_" if by == "item" else "item"
+    """The columns of a released list: the items in their order, and what stands beside them."""
+    return value.to_columns() if isinstance(value, Framed) else {"item": plain_column(value)}
 
 
 def plain_column(values: list[Any] | tuple[Any, ...]) -> NDArray[Any]:

@@ -189,15 +189,17 @@ def number_text(value: Any) -> str:
     return f"{value:,.0f}" if size >= 1000 else f"{value:.1f}" if size >= 10 else f"{value:.3g}"
 
 
+def visible(value: object) -> str:
+    """A value as text in one line, control characters spelt out."""
+    text = str(value)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def escaped(value: object) -> str:
-    """A value as text of a page: escaped, control characters spelt out."""
-    plain = str(value)
-    if not plain.isprintable():
-        plain = "".join(
-            c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode()
-            for c in plain
-        )
-    return escape(plain, quote=True)
+    """A value as text of a page: visible and escaped."""
+    return escape(visible(value), quote=True)
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], numeric: int) -> str:

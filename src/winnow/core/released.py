@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from winnow._version import __version__
@@ -164,6 +165,18 @@ class Released(InNotebook, Framed, Generic[T]):
         raise ParameterError(
             f"this result is one {type(value).__name__}, not a list or a table; take .value"
         )
+
+    def plot(self, path: str | Path | None = None) -> Path | None:
+        """Draw the released numbers, into a file where a ``path`` is given (.png, .svg or .pdf)."""
+        drawn: Any = getattr(self.value, "plot", None)
+        if drawn is None:
+            lists = "; for a list ask for counts: with_counts=True"
+            raise ParameterError(
+                f"this result is {'labels' if isinstance(self.value, list) else 'a value'} without "
+                f"numbers to draw; take .value{lists if isinstance(self.value, list) else ''}"
+            )
+        target: Path | None = drawn(path)
+        return target
 
     def _card(self) -> Card:
         value: Any = self.value

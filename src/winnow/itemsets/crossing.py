@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from math import comb
 from typing import Any
 
 from winnow.core.baskets import Baskets
 from winnow.core.checks import Real, exact, positive, set_counts
-from winnow.core.frames import CountedItems
+from winnow.core.cut import laplace_margin
 from winnow.core.key import Key
 from winnow.core.noise import discrete_laplace_array
 from winnow.core.noisy_top.classes import _uniform_subset as uniform_subset
@@ -25,14 +25,21 @@ from winnow.errors import ParameterError
 from winnow.itemsets.about import AboutBaskets, about_baskets
 from winnow.itemsets.kernels.mine import ItemsetRanks
 from winnow.itemsets.rules import ItemsetSupports, subsets_of
-from winnow.itemsets.words import MOST_ITEMS
 from winnow.privacy import Guarantee, Promise, guarantee_of
 from winnow.privacy.rounding import stated_at_least
 from winnow.read.baskets import SealedBaskets
 from winnow.read.kept import KeptBaskets, Snapshot, changed
+from winnow.select.lists import CountedItems
 from winnow.select.mechanisms.noisy_counts import promise_with_counts
 from winnow.select.mechanisms.ranked import Found, RankedSelection
 
+FREE_SIZE = 4
+"""Itemsets of up to so many items are mined whatever baskets hold."""
+MOST_OF_A_BASKET = 1 << 20
+"""So many itemsets of a size, or of a smaller one, a basket may have beyond that: a walk may meet
+all of them. Baskets of 60 items have half as many itemsets of 4."""
+MOST_SUPPORTS = 1 << 20
+"""So many supports are measured at most."""
 LARGEST_JOINED = 2
 """Of baskets that nothing bounds, in an engine."""
 
@@ -67,8 +74,6 @@ class FrequentItemsets:
 
     def __post_init__(self) -> None:
         set_counts(self, size="size", k="k", moved="moved")
-        if self.size > MOST_ITEMS:
-            raise ParameterError(f"size={self.size} is above {MOST_ITEMS}; give 1 to {MOST_ITEMS}")
         if self.counts_epsilon is not None:
             positive(epsilon=self.counts_epsilon)
 
@@ -109,6 +114,7 @@ class FrequentItemsets:
                 f"baskets of at most {about.max_items} items hold no itemset of {self.size}; "
                 "raise max_items or lower size"
             )
+        self._check_work(about)
         if about.stay and not self._joined(about):
             raise ParameterError(
                 f"an engine joins {self.size} items of each basket with each other, so long ones "
@@ -129,6 +135,25 @@ class FrequentItemsets:
             raise ParameterError(
                 f"moved={self.moved} measurements were planned for other baskets; of these a "
                 f"person moves {self.moved_alike(about)} supports alike: plan for them"
+            )
+
+    def _check_work(self, about: AboutBaskets) -> None:
+        """Refuse what may take too long, by public numbers alone."""
+        bounds = [each for each in (about.max_items, about.items) if each is not None]
+        most = _itemsets_of(min(bounds), self.size) if bounds else None
+        if self.size > FREE_SIZE and (most is None or most > MOST_OF_A_BASKET):
+            longest = _longest(self.size)
+            has = f"has {most:,}" if most else "may have any number of"
+            mend = f"read the baskets with max_items={longest} or less, or " if longest else ""
+            raise ParameterError(
+                f"size={self.size}: a basket {has} itemsets of up to {self.size} items, and "
+                f"{MOST_OF_A_BASKET:,} can be looked at; {mend}lower size"
+            )
+        if self._most_numbers() > MOST_SUPPORTS:
+            raise ParameterError(
+                f"supports='subsets' of {self.k:,} itemsets of {self.size} items are up to "
+                f"{self._most_numbers():,} numbers, and at most {MOST_SUPPORTS:,} are measured; "
+                "ask for a shorter list, for smaller itemsets, or for supports='winners'"
             )
 
     def moved_alike(self, baskets: SealedBaskets | AboutBaskets) -> int:
@@ -199,8 +224,10 @@ class FrequentItemsets:
             return value
         if not self.subsets:
             supports = [support for support, _ in found]
-            noisy = self._noisy(supports, self.noise_scale(baskets, self.k), tape)
-            return CountedItems(zip(value, noisy, strict=True))
+            width = self.noise_scale(baskets, self.k)
+            pairs = zip(value, self._noisy(supports, width, tape), strict=True)
+            margin = laplace_margin(width, 0.95)
+            return CountedItems(pairs, margin=margin, ordered=self.selection.ordered)
         asked = subsets_of([itemset for _, itemset in found])
         scale = self.noise_scale(baskets, len(asked))
         noisy = self._noisy(mined.supports(asked), scale, tape)
@@ -210,6 +237,20 @@ class FrequentItemsets:
     def _noisy(self, supports: list[int], scale: Fraction, tape: Tape) -> list[int]:
         noise = discrete_laplace_array(tape.child("counts"), len(supports), scale)
         return [support + int(z) for support, z in zip(supports, noise, strict=True)]
+
+
+def _itemsets_of(items: int, size: int) -> int:
+    """The most itemsets of one size, up to this one, of a basket of so many items."""
+    return comb(items, min(size, items // 2))
+
+
+@lru_cache(maxsize=64)
+def _longest(size: int) -> int | None:
+    """The most items that a basket may have for itemsets of this size."""
+    longest = size
+    while _itemsets_of(longest, size) <= MOST_OF_A_BASKET:
+        longest += 1
+    return longest - 1 if longest > size else None
 
 
 Draw = Callable[[Ranked], list[Found]]

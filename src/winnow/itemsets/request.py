@@ -11,7 +11,6 @@ from winnow.core.request import Run
 from winnow.errors import ParameterError
 from winnow.foreign import shown
 from winnow.itemsets.methods import METHODS, NOT_TAKEN, ItemsetMethod
-from winnow.itemsets.words import MOST_ITEMS
 from winnow.select.methods import PickMethod
 
 if TYPE_CHECKING:
@@ -29,7 +28,12 @@ class Itemsets(Checked):
 
     size: Annotated[
         int,
-        Option(f"How many items an itemset has: 1 to {MOST_ITEMS}.", "R", least=1, most=MOST_ITEMS),
+        Option(
+            "How many items an itemset has; above 4 baskets have to be bounded.",
+            "R",
+            least=1,
+            served=20,
+        ),
     ]
     epsilon: Annotated[Real, EPSILON]
     delta: Annotated[

@@ -11,10 +11,13 @@ from typing import Any, overload
 import numpy as np
 
 from winnow.core.checks import probability
-from winnow.core.frames import Columns, CountedItems, Framed, list_columns
+from winnow.core.cut import laplace_margin
+from winnow.core.drawing import Plotted
+from winnow.core.frames import Columns, Framed, plain_column
 from winnow.core.notebook import Card, ReleasedValue, columns_card
 from winnow.errors import ParameterError
 from winnow.foreign import shown
+from winnow.select.lists import CountedItems
 
 Items = tuple[Any, ...]
 
@@ -93,7 +96,7 @@ class AssociationRules(ReleasedValue, Framed, Sequence[AssociationRule]):
 
 
 @dataclass(frozen=True)
-class ItemsetSupports(ReleasedValue, Framed):
+class ItemsetSupports(Plotted, Framed):
     """Released itemsets with noisy supports of them, of all their subsets, and of all baskets."""
 
     itemsets: tuple[Items, ...]
@@ -115,9 +118,7 @@ class ItemsetSupports(ReleasedValue, Framed):
 
     def reach(self, level: float) -> int:
         """How far a support is from the truth, at most, with probability ``level``."""
-        q = math.exp(-1 / self.scale)  # Pr[|Z| > t] = 2 q^(t + 1)/(1 + q)
-        beyond = self.scale * math.log(2 / ((1 + q) * (1 - level)))
-        return max(0, math.ceil(beyond * (1 + 2.0**-40)) - 1)
+        return laplace_margin(self.scale, level)
 
     def rules(self, min_confidence: float = 0.5, *, level: float = 0.95) -> AssociationRules:
         """The rules of the itemsets whose confidence is at least so large.
@@ -173,9 +174,19 @@ class ItemsetSupports(ReleasedValue, Framed):
 
     def to_columns(self) -> Columns:
         """The itemsets with their noisy supports, as columns."""
-        found = list_columns(CountedItems((items, self.supports[items]) for items in self.itemsets))
-        error = np.full(len(self.itemsets), self.standard_error)
-        return {"itemset": found["item"], "support": found["count"], "standard_error": error}
+        held = self.listed()
+        error = np.full(len(held), self.standard_error)
+        support = np.array([noisy for _, noisy in held], np.int64)
+        names = plain_column(self.itemsets)
+        return {"itemset": names, "support": support, "standard_error": error}
+
+    def listed(self) -> CountedItems:
+        """The itemsets alone, each with its noisy support."""
+        pairs = ((items, self.supports[items]) for items in self.itemsets)
+        return CountedItems(pairs, margin=self.reach(0.95), ordered=False)
+
+    def _picture(self, ending: str = ".png") -> bytes:
+        return self.listed().about_counted(self.counted)._picture(ending)
 
     def _card(self) -> Card:
         title = f"{len(self.itemsets)} itemsets, of about {self.baskets:,} baskets"

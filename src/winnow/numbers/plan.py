@@ -7,31 +7,27 @@ from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import exact
 from winnow.core.key import Key
-from winnow.core.notebook import Card, InNotebook, lines_card, ruled
 from winnow.core.options import takes
-from winnow.core.padding import Padding
-from winnow.core.plan import Plan
 from winnow.core.relation import Relation
-from winnow.core.released import Released
+from winnow.core.wanted import epsilon_for
 from winnow.errors import ParameterError
-from winnow.foreign import guarded
 from winnow.numbers.about import MOST_DRAWN, AskedColumn, asked_column
 from winnow.numbers.expected import MISSED, QuantileRow, expected_of
 from winnow.numbers.mechanism import HalvingQuantiles
 from winnow.numbers.request import PlannedQuantiles, Quantiles
 from winnow.numbers.result import ReleasedQuantiles
 from winnow.numbers.tree import QuantileTree
-from winnow.privacy import Budget
 from winnow.privacy.sizing import rounds_accountant
 from winnow.read.about import AboutTable, about_table
-from winnow.read.crossing import SealedTable, sealed_table
+from winnow.read.crossing import SealedTable
+from winnow.read.table_plan import TablePlan
 from winnow.select.mechanisms.peeling import calibrated_rounds
 
 _SECONDS, _SECONDS_OF_DRAW, _SECONDS_OF_ROW = 0.05, 0.002, 2e-7
@@ -39,20 +35,14 @@ _SECONDS, _SECONDS_OF_DRAW, _SECONDS_OF_ROW = 0.05, 0.002, 2e-7
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class QuantilesPlan(Plan[SealedTable, ReleasedQuantiles], InNotebook):
+class QuantilesPlan(TablePlan[ReleasedQuantiles]):
     """What ``winnow.quantiles`` charges, draws and promises, before rows are looked at."""
 
     mechanism: HalvingQuantiles
     asked: Quantiles = field(repr=False)
-    about: AboutTable = field(repr=False)
-    """What is public of the table."""
     of: AskedColumn = field(repr=False)
     """The column and its groups."""
-
-    @property
-    def epsilon(self) -> float:
-        """The epsilon that was asked for, or found for a wanted error."""
-        return float(self.asked.epsilon)
+    _texts: ClassVar = ()
 
     @cached_property
     def expected(self) -> tuple[QuantileRow, ...]:
@@ -68,25 +58,6 @@ class QuantilesPlan(Plan[SealedTable, ReleasedQuantiles], InNotebook):
     def answers(self) -> int:
         """How many quantiles are released."""
         return self.of.groups * len(self.mechanism.tree.parts)
-
-    def ready(self, data: Any) -> SealedTable:
-        """The table; that of another plan is refused."""
-        table = sealed_table(data)
-        self.about.check(about_table(table))
-        return table
-
-    @guarded
-    def run(
-        self,
-        data: SealedTable,
-        *,
-        budget: Budget | None = None,
-        seed: int | None = None,
-        padding: Padding | None = None,
-    ) -> Released[ReleasedQuantiles]:
-        """Charge the budget, draw all quantiles, and release them."""
-        held = padding or self.asked.running.padding()
-        return super().run(data, budget=budget, seed=seed, padding=held)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data, ready for JSON."""
@@ -114,12 +85,6 @@ class QuantilesPlan(Plan[SealedTable, ReleasedQuantiles], InNotebook):
         ]
         return [heads, *rows]
 
-    def _card(self) -> Card:
-        return lines_card(str(self).split("\n", 1)[0], self.table())
-
-    def __str__(self) -> str:
-        return "\n".join([super().__str__(), "", *ruled(self.table(), texts=())])
-
 
 @takes(PlannedQuantiles)
 def quantiles(about: AboutTable | SealedTable, asked: PlannedQuantiles) -> QuantilesPlan:
@@ -134,16 +99,12 @@ def quantiles(about: AboutTable | SealedTable, asked: PlannedQuantiles) -> Quant
 
 
 def planned_for(asked: PlannedQuantiles, about: Any) -> QuantilesPlan:
-    """The plan at the epsilon, or at the least that brings the error: it is error/epsilon."""
-    if (asked.epsilon is None) == (asked.error is None):
-        raise ParameterError("a plan has an epsilon or a wanted error; give epsilon= or error=")
-    if asked.error is None:
-        assert asked.epsilon is not None
-        return planned(asked.at(asked.epsilon), about)
-    if exact("delta", asked.delta):
-        raise ParameterError("error= finds an epsilon without a delta; leave out delta=")
-    at_one = planned(asked.at(1), about).error
-    return planned(asked.at(at_one / float(asked.error)), about)
+    """The plan at the epsilon, or at the least that brings the error."""
+
+    def error(epsilon: float) -> float:
+        return planned(asked.at(epsilon), about).error
+
+    return planned(asked.at(epsilon_for(asked.epsilon, asked.error, error)), about)
 
 
 def planned(asked: Quantiles, about: Any) -> QuantilesPlan:

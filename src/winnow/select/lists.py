@@ -1,8 +1,8 @@
-"""A list of the most common items for each group."""
+"""Released items with their counts, and a list of the most common items for each group."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,10 +10,57 @@ from typing import Any
 import numpy as np
 
 from winnow.core.drawing import Plotted
-from winnow.core.frames import Columns, CountedItems, Framed, labelled, plain_column
+from winnow.core.frames import Columns, Framed, labelled, plain_column
 from winnow.core.notebook import Card, columns_card
 from winnow.core.saving import check_target, save_columns, write_json
+from winnow.core.unit import about_counted, within_counted
 from winnow.errors import ParameterError
+
+
+class CountedItems(Plotted, Framed, list[Any]):
+    """A released list of pairs: an item and its noisy count."""
+
+    margin: int | None = None
+    """Within what the noise of each count lies with probability 0.95; None: not known."""
+    ordered = True
+    """Whether the order of the list says anything."""
+
+    def __init__(
+        self, pairs: Iterable[Any] = (), *, margin: int | None = None, ordered: bool = True
+    ) -> None:
+        super().__init__(pairs)
+        self.margin, self.ordered = margin, ordered
+
+    def to_columns(self) -> Columns:
+        """The items in their order, and their noisy counts."""
+        counts = np.array([noisy for _, noisy in self], np.int64)
+        return {"item": plain_column([item for item, _ in self]), "count": counts}
+
+    def _picture(self, ending: str = ".png") -> bytes:
+        told = about_counted(self.counted) if self.counted else ""
+        title = f"{len(self):,} released, with noisy counts"
+        return self.drawn(title=title, subtitle=told and f"counted: {told}", ending=ending)
+
+    def drawn(self, *, title: str, subtitle: str, ending: str = ".png") -> bytes:
+        """Bars of the noisy counts, as the content of a file: by rank, or by count for a set."""
+        from winnow.show.plots.bars import draw_top
+
+        names = map(str, plain_column([item for item, _ in self]).tolist())
+        bars = [(name, noisy) for name, (_, noisy) in zip(names, self, strict=True)]
+        if not self.ordered:
+            bars.sort(key=lambda bar: -bar[1])
+        return draw_top(bars, title=title, subtitle=subtitle, margin=self.margin, ending=ending)
+
+    def _card(self) -> Card:
+        card = columns_card(f"{len(self):,} released", self.to_columns(), 1)
+        return card.with_notes(*margin_note(self.margin))
+
+
+def margin_note(margin: int | None) -> list[tuple[str, str]]:
+    """How far off a released count may be, as a note below a table."""
+    if margin is None:
+        return []
+    return [("each count", f"{within_counted(f'{margin:,}')}, with probability 0.95")]
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +150,8 @@ class ListsByGroup(Plotted, Framed, Mapping[Any, list[Any]]):
 
     def _card(self) -> Card:
         title = f"Lists of {len(self.lists):,} groups by {self.by}"
-        return columns_card(title, self.to_columns(), 3 if self.ordered else 2)
+        card = columns_card(title, self.to_columns(), 3 if self.ordered else 2)
+        return card.with_notes(*margin_note(self.margin))
 
     def __repr__(self) -> str:
         return f"<released lists of {len(self.lists):,} groups by {self.by}>"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.cut import CutAway
-from winnow.core.frames import Columns, CountedItems, Framed, plain_column
+from winnow.core.frames import Columns, Framed, plain_column
 from winnow.core.notebook import Card, InNotebook, columns_card, number_text, pairs_card
 from winnow.core.released import Receipt, Released
 from winnow.describe.result import Description
@@ -24,7 +24,7 @@ from winnow.numbers.moments.result import ReleasedMoments
 from winnow.numbers.result import ReleasedQuantiles
 from winnow.privacy import Guarantee
 from winnow.privacy.refusals import COMPOSING
-from winnow.select.lists import ListsByGroup
+from winnow.select.lists import CountedItems, ListsByGroup
 
 Fetch = Callable[[str], str]
 """Downloads a file of a release."""
@@ -65,17 +65,8 @@ def _value(document: Mapping[str, Any], fetch: Fetch, labels: Mapping[str, Any])
         return _itemsets(value, document["order"])
     counted = bool(document["order"].get("with_counts"))
     if isinstance(value, list) and counted:
-        return RemoteCounts(((item, count) for item, count in value), document.get("margin"))
+        return CountedItems(map(tuple, value), margin=document.get("margin"))
     return value
-
-
-class RemoteCounts(CountedItems):
-    """Pairs of an item and its noisy count, and how far off a count may be."""
-
-    def __init__(self, pairs: Iterable[tuple[Any, int]], margin: int | None = None) -> None:
-        super().__init__(pairs)
-        self.margin = margin
-        """Within what each count lies with probability 0.95; None: that is not known."""
 
 
 def _itemsets(value: Any, order: Mapping[str, Any]) -> Any:
@@ -84,7 +75,7 @@ def _itemsets(value: Any, order: Mapping[str, Any]) -> Any:
         return ItemsetSupports.from_dict(value)
     found: list[Any] = [tuple(items) for items in value]
     if order.get("supports") is not None:
-        found = RemoteCounts((tuple(items), support) for items, support in value)
+        found = CountedItems((tuple(items), support) for items, support in value)
     if order.get("k") is None:
         return found[0] if found else None
     return found

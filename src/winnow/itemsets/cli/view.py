@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from winnow.cli.printing import add_receipt, console, grid, pairs, visible
+from winnow.cli.printing import add_receipt, console, grid, pairs
 from winnow.core.released import Released
 from winnow.itemsets.plan import ItemsetPlan
 from winnow.itemsets.rules import ItemsetSupports
 
-Found = Released[list[Any]]
+Found = Released[Any]
 
 
 def counted(released: Released[Any]) -> Found:
@@ -18,7 +18,7 @@ def counted(released: Released[Any]) -> Found:
     held = released.value
     if not isinstance(held, ItemsetSupports):
         return released
-    return replace(released, value=[(found, held.supports[found]) for found in held.itemsets])
+    return replace(released, value=held.listed())
 
 
 def rule_rows(released: Released[ItemsetSupports], min_confidence: float) -> list[dict[str, Any]]:
@@ -67,10 +67,9 @@ def itemset_rows(released: Found, with_counts: bool) -> list[dict[str, Any]]:
 
 def draw_itemsets(released: Found, plan: ItemsetPlan, ending: str) -> bytes:
     """Bars of the noisy supports."""
-    from winnow.show.plots.bars import below_title, draw_top
+    from winnow.show.plots.bars import below_title
 
-    bars = [(visible(name), noisy or 0) for name, noisy in named(released, True)]
-    bars.sort(key=lambda bar: -bar[1])
-    below = visible(below_title(plan.mechanism.selection.name, released))
+    below = below_title(plan.mechanism.selection.name, released)
     title = f"Frequent itemsets of {plan.size}"
-    return draw_top(bars, title=title, subtitle=below, ending=ending)
+    drawn: bytes = released.value.drawn(title=title, subtitle=below, ending=ending)
+    return drawn

@@ -333,7 +333,7 @@ class ItemsetRanks:
             positions = np.empty(len(reduced.items), kind)
             ends = np.empty(len(reduced.items), kind)
             occurrences(reduced.items, reduced.starts, item_starts[:-1].copy(), positions, ends)
-            steps = float((lengths**self.size).sum())
+            steps = float((lengths ** min(self.size, 20)).sum())
             done = stoppable(
                 walk_occurrences, steps, reduced.items, item_starts, positions, ends, *asked
             )

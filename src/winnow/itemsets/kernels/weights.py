@@ -50,11 +50,12 @@ def itemset_counts(
     from winnow.itemsets.kernels.weigh import weigh
 
     reduced, codes = restricted(baskets, keep, size)
-    table = [[comb(c, i) for i in range(size + 1)] for c in range(len(codes) + 1)]
+    # no itemset stands at a place beyond the last one, so nothing reads what is cut here
+    table = [[min(comb(c, i), 2**62) for i in range(size + 1)] for c in range(len(codes) + 1)]
     places = np.array(table, np.int64)
     counts = np.zeros(comb(len(codes), size), np.int64)
     lengths = reduced.lengths().astype(np.float64)
-    steps = float((lengths**size).sum())
+    steps = float((lengths ** min(size, 20)).sum())
     arguments = likely, size, shares, UNIT, squares, places, counts
     stoppable(weigh, steps, reduced.items, reduced.starts, *arguments)
     return counts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
@@ -15,6 +14,7 @@ from winnow.core.padding import Padding
 from winnow.core.plan import Plan
 from winnow.core.released import Released
 from winnow.core.unit import about_counted
+from winnow.core.wanted import epsilon_for
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.privacy import Budget
@@ -35,8 +35,6 @@ from winnow.select.about import about as about_counts
 from winnow.select.beside import charged_with, cut_of, run_beside
 from winnow.select.mechanisms.cut_away import MeasureCut
 
-_STEPS = 40
-_MOST_EPSILON = 2.0**20
 _SECONDS, _SECONDS_OF_ANSWER = 0.25, 1e-5
 """Not measured: with the usual spare they give what a server waits for, 1 s and 40 us an answer."""
 
@@ -206,20 +204,12 @@ def tabulate(
 
 def planned_for(asked: PlannedTabulate, given: Any) -> TabulatePlan:
     """The plan at an epsilon, or at the least one that brings the wanted error."""
-    if (asked.epsilon is None) is (asked.error is None):
-        raise ParameterError("give epsilon, or the error that is wanted; one of the two")
-    if asked.epsilon is not None:
-        return asked.at(asked.epsilon).plan(given)
-    assert asked.error is not None
-    error, public = float(asked.error), about_of(given)
+    public = about_of(given)
 
-    def reached(epsilon: float) -> bool:
-        largest = asked.at(epsilon).plan(public).error
-        if largest is None:
-            raise ParameterError("nothing is known of this error beforehand; give epsilon")
-        return largest <= error
+    def error(epsilon: float) -> float | None:
+        return asked.at(epsilon).plan(public).error
 
-    return asked.at(_least_epsilon(reached, error)).plan(public)
+    return asked.at(epsilon_for(asked.epsilon, asked.error, error)).plan(public)
 
 
 def planned(asked: Tabulate, given: Any) -> TabulatePlan:
@@ -312,18 +302,3 @@ def _tables(settings: TablesSettings, public: AboutTable) -> Plan[SealedTable, R
         check=mechanism.check,
         reason=settings.reason,
     )
-
-
-def _least_epsilon(reached: Callable[[float], bool], error: float) -> float:
-    """The least epsilon whose largest error is at most the wanted one."""
-    low, high = 2.0**-20, 1.0
-    while not reached(high):
-        low, high = high, 2 * high
-        if high > _MOST_EPSILON:
-            raise ParameterError(f"error={error:g} is not reached by any epsilon; allow more")
-    for _ in range(_STEPS):
-        if high / low < 1.0001:
-            break
-        middle = (low * high) ** 0.5
-        low, high = (low, middle) if reached(middle) else (middle, high)
-    return float(f"{high:.5g}") if reached(float(f"{high:.5g}")) else high

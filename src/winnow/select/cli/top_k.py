@@ -256,7 +256,7 @@ def top_k(
         if plot is not None:
             title = f"Top {k}: {item}"
             how: dict[str, Any] = {"method": plan.method.word(), "ending": plot.suffix.lower()}
-            write_whole(plot, draw(released, title=title, **how, **shown))
+            write_whole(plot, draw(released, title=title, **how))
         if report is not None:
             passed = threshold_text(plan)
             how = {"method": plan.method.word(), "with_counts": with_counts, "threshold": passed}

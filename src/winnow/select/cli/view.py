@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -101,18 +102,13 @@ def save_top(path: Path, released: Top) -> None:
     save_columns(path, with_counted(columns, released.receipt.counted), about)
 
 
-def draw(
-    released: Top, *, title: str, method: str, ordered: bool, margin: int | None, ending: str
-) -> bytes:
+def draw(released: Top, *, title: str, method: str, ending: str) -> bytes:
     """Bars of the noisy counts: by rank for a list, by noisy count for a set."""
-    from winnow.show.plots.bars import below_title, draw_top
+    from winnow.show.plots.bars import below_title
 
-    items, counts = released_items(released, with_counts=True)
-    bars = list(zip(map(visible, items), counts or [], strict=True))
-    if not ordered:
-        bars.sort(key=lambda bar: -bar[1])
-    below = visible(below_title(method, released))
-    return draw_top(bars, title=visible(title), subtitle=below, margin=margin, ending=ending)
+    found: Any = released.value
+    drawn: bytes = found.drawn(title=title, subtitle=below_title(method, released), ending=ending)
+    return drawn
 
 
 def report_page(
@@ -134,11 +130,8 @@ def report_page(
     items, counts = released_items(released, with_counts=with_counts)
     drawn = None
     if counts:
-        try:
-            how: dict[str, Any] = {"ordered": ordered, "margin": margin, "ending": ".svg"}
-            drawn = draw(released, title="", method=method, **how)
-        except ExtraMissing:  # the page has the numbers
-            pass
+        with suppress(ExtraMissing):  # the page has the numbers
+            drawn = draw(released, title="", method=method, ending=".svg")
     notes = [threshold] if threshold else []
     if margin is not None:
         notes.append(f"Each count: {within_counted(f'{margin:,}')}, with probability 0.95.")

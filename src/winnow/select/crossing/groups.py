@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from winnow.core.frames import CountedItems, GroupedItems
+from winnow.core.frames import GroupedItems
 from winnow.core.key import Key
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
@@ -19,7 +19,7 @@ from winnow.read.kept import held
 from winnow.read.scores import SealedScores
 from winnow.select.crossing.private_labels import UnknownDomain
 from winnow.select.crossing.selection import Selection, check_in_memory
-from winnow.select.lists import ListsByGroup
+from winnow.select.lists import CountedItems, ListsByGroup
 
 Listing = UnknownDomain | Selection
 

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import Real, exact, positive, probability, set_counts
-from winnow.core.frames import CountedItems
 from winnow.core.key import Key
 from winnow.core.noise import discrete_laplace_array
 from winnow.core.noisy_top.count_classes import CountClasses, Drawn
@@ -27,6 +26,7 @@ from winnow.read.counts import SealedCounts
 from winnow.read.kept import KeptCounts
 from winnow.read.people import People, PersonBound
 from winnow.read.scores import Scores, SealedScores
+from winnow.select.lists import CountedItems
 
 EVERY = 1 << 62
 """The k of a list of all labels that pass: nobody has so many."""

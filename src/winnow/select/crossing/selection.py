@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.checks import Real, exact, positive, set_counts
-from winnow.core.frames import CountedItems
 from winnow.core.key import Key
 from winnow.core.noisy_top.count_classes import CountClasses, Drawn
 from winnow.core.noisy_top.draw import LARGEST_SCALE, SMALLEST_SCALE
@@ -35,6 +34,7 @@ from winnow.privacy import Guarantee, Promise, guarantee_of
 from winnow.read.classes import SealedClasses
 from winnow.read.kept import KeptCounts, held
 from winnow.read.scores import SealedScores, seal_scores
+from winnow.select.lists import CountedItems
 
 if TYPE_CHECKING:
     from winnow.select.mechanisms.ranked import RankedSelection

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from textwrap import wrap
 from typing import Any
 
+from winnow.core.notebook import visible
 from winnow.core.released import Released
 from winnow.errors import ParameterError
 from winnow.lp.solution import LpSolution
@@ -74,13 +75,14 @@ def draw_top(
     axes.set_axisbelow(True)
     if not bars:
         axes.text(0.5, 0.5, "nothing was released", transform=axes.transAxes, ha="center")
-    heading = "\n".join([title, *wrap(subtitle, 76)])
+    heading = "\n".join([visible(title), *wrap(visible(subtitle), 76)])
     figure.suptitle(heading, x=0.015, ha="left", fontsize=13, linespacing=1.4, parse_math=False)
     return as_file(figure, ending)
 
 
 def short(label: str, most: int = _LONGEST) -> str:
     """A label that fits beside a bar."""
+    label = visible(label)
     return label if len(label) <= most else f"{label[: most - 1]}…"
 
 

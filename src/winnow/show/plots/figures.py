@@ -8,6 +8,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from winnow.core.drawing import ENDINGS as ENDINGS
+from winnow.core.notebook import visible
 from winnow.core.unit import about_counted
 from winnow.errors import ExtraMissing
 from winnow.foreign import instead
@@ -67,8 +68,7 @@ def add_axes(figure: Figure | SubFigure, place: tuple[int, int, int]) -> Axes:
 
 def wrapped(label: object, width: int, most: int = 3) -> str:
     """A label in lines of so many letters; only a very long one is cut."""
-    plain = "".join(c if c.isprintable() else "?" for c in str(label))
-    lines = textwrap.wrap(plain, width, break_on_hyphens=False) or [""]
+    lines = textwrap.wrap(visible(label), width, break_on_hyphens=False) or [""]
     return "\n".join(lines[:most]) + ("…" if len(lines) > most else "")
 
 

@@ -14,6 +14,8 @@ from winnow.core.options import AUTO, takes
 from winnow.core.padding import Padding
 from winnow.core.plan import Plan, plan_of
 from winnow.core.released import Released
+from winnow.core.utility import Utility
+from winnow.core.wanted import epsilon_for
 from winnow.errors import InputError, ParameterError
 from winnow.foreign import guarded, shown
 from winnow.privacy import Budget
@@ -26,6 +28,7 @@ from winnow.select.crossing.groups import EachGroup, OverPairs
 from winnow.select.crossing.private_labels import UnknownDomain
 from winnow.select.crossing.selection import FromClasses
 from winnow.select.label_methods import TOP_K_METHODS
+from winnow.select.lists import CountedItems
 from winnow.select.mechanisms.cut_away import MeasureCut
 from winnow.select.methods import PickMethod, Sizes
 from winnow.select.of_classes import chosen_for_classes
@@ -33,9 +36,8 @@ from winnow.select.plan.pick import PickPlan
 from winnow.select.plan.top_k.simulation import TopKSimulation, Wishes, best_gamma, simulated
 from winnow.select.plan.top_k.stated import MISS, TopKStated, stated
 from winnow.select.request import PlannedTopK, TopK
-from winnow.select.table import choose, noises, unit_of
+from winnow.select.table import choose, counts_margin, noises, unit_of
 
-_STEPS = 30
 _READING = (UnknownDomain, OverPairs, EachGroup)
 """Mechanisms that take sealed counts, and may read more of their source."""
 
@@ -292,6 +294,8 @@ def _planned(
     else:
         chosen, lists, reason = lists_by_group(method, public, sizes, ordered)
         plan = plan_of(lists, public.relation, reason=reason)
+    if with_counts and public.groups is None:
+        plan = plan.map(_stating(choice.mechanism, public.utility))
     charged = charged_with(cut, plan)
     return TopKPlan(
         mechanism=charged.mechanism,
@@ -308,6 +312,12 @@ def _planned(
         sizes=sizes,
         cut=cut,
     )
+
+
+def _stating(mechanism: Any, utility: Utility) -> Callable[[Any], CountedItems]:
+    """What says of released counts within what their noise lies."""
+    margin, ordered = counts_margin(mechanism, utility), bool(getattr(mechanism, "ordered", True))
+    return lambda found: CountedItems(found, margin=margin, ordered=ordered)
 
 
 def _from_classes(asked: TopK, public: AboutClasses, sizes: Sizes) -> TopKPlan:
@@ -331,36 +341,12 @@ def _from_classes(asked: TopK, public: AboutClasses, sizes: Sizes) -> TopKPlan:
 
 
 def planned_for(asked: PlannedTopK, given: Any) -> TopKPlan:
-    """The plan at an epsilon, or at the least one, to four digits, that brings an error."""
-    if asked.epsilon is not None:
-        if asked.error is not None:
-            raise ParameterError("epsilon and error are both given; leave out one of them")
-        return asked.at(asked.epsilon).plan(given)
-    if asked.error is None:
-        raise ParameterError("epsilon is missing; give epsilon, or the error that is wanted")
+    """The plan at an epsilon, or at the least one that brings an error."""
 
-    def error(epsilon: float) -> float:
-        bound = asked.at(epsilon).plan(given).error
-        if bound is None:
-            raise ParameterError("nothing is known of this error beforehand; give epsilon")
-        return bound
+    def error(epsilon: float) -> float | None:
+        return asked.at(epsilon).plan(given).error
 
-    return asked.at(_least(error, float(asked.error))).plan(given)
-
-
-def _least(bound: Callable[[float], float], error: float) -> float:
-    """The least epsilon, to four digits, whose bound is at most this."""
-    low, high = 2.0**-20, 1.0
-    while bound(high) > error:
-        low, high = high, 2 * high
-        if high > 2.0**20:
-            raise ParameterError(f"error={error:g} is not reached by any epsilon; allow more")
-    for _ in range(_STEPS):
-        if high / low < 1.0001:
-            break
-        middle = (low * high) ** 0.5
-        low, high = (low, middle) if bound(middle) <= error else (middle, high)
-    return high
+    return asked.at(epsilon_for(asked.epsilon, asked.error, error)).plan(given)
 
 
 @takes(PlannedTopK)
