@@ -16,9 +16,9 @@ from winnow.select.about import AboutScores
 from winnow.select.choice import library
 from winnow.select.crossing.selection import Selection
 from winnow.select.errors import best_order, l_infinity
-from winnow.select.looking import SHARE, LookRule, library_counts, ranks_seen
+from winnow.select.looking import LookRule, library_counts, ranks_seen
 from winnow.select.mechanisms.looked import LookedAt, at_ranks, rounded_down
-from winnow.select.methods import Sizes
+from winnow.select.methods import LOOK_SHARE, Sizes
 from winnow.select.table import choose
 
 COUNTS = Utility.declare(1, monotone=True)
@@ -76,7 +76,7 @@ def test_the_look_and_what_follows_add_up_to_what_was_asked_for() -> None:
         plan = choose("auto", about, Sizes(**ASKED), ordered).plan(COUNTS.relation)
         assert plan.guarantee.epsilon <= 0.01 and plan.guarantee.delta <= 1e-6
     made = chosen()
-    assert LookedAt.rest(1) + SHARE == 1
+    assert LookedAt.rest(1) + LOOK_SHARE == 1
     assert LookedAt.noise_scale(Fraction(1, 100), COUNTS) == 4_000
     event = made.promise(COUNTS.relation).event
     assert guarantee_of(event, delta=Fraction(1, 10**6)).epsilon <= 0.0101

@@ -46,6 +46,7 @@ MIX, SINGLE_MIX = 0.01, 0.1
 """The part of the even distribution in the start, from pairs and from single columns."""
 MOST_UPDATES_WARM = 200
 FEWEST_UPDATES = 20
+"""After pairs of columns: the most updates and the fewest."""
 COSTS = 1.25
 """By so much what answers usually keep to may grow for independent answers at the end."""
 
@@ -64,7 +65,9 @@ was the best one (before, .91 within 1.15). Mixtures of classes have a misfit of
 independent columns none: nothing public tells which."""
 
 _MOST_WORK = 1 << 25
+"""Cells times pairs of columns that are fitted when a session opens."""
 _PART = 4
+"""Of the updates of a hypothesis that knows nothing, so few are paid for after pairs."""
 _LEAST = 3.0
 
 Sizer = Callable[[Terms], Sized[WeightsSizes]]

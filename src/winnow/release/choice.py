@@ -91,6 +91,7 @@ _LONG = 120.0
 _KNOWN_BETTER = {"toeplitz": _RISING}
 _ONCE = tuple(each.word() for each in METHODS if issubclass(each, MeasuredOnce))
 _ROUNDING = 1e-3
+"""Relative differences of errors that come from rounding noise to whole numbers."""
 
 
 def _expected(each: Prediction) -> float:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 from itertools import product
 
@@ -23,11 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.select.choice import PlannedNoise, library, loss_table
+from winnow.select.methods import LOOK_SHARE
 
 Floats = NDArray[np.float64]
 
-SHARE = Fraction(1, 40)
-"""The part of epsilon for a look. Errors scale as 1/epsilon: it costs log(40/39) of a loss."""
 _GAIN = 0.05
 """A look has to lower the mean loss by so much more than it costs. On 191 generated settings, other
 ones than those of the figures, .92 were within 1.15 of the best and .98 within 1.5 (.90 and .96
@@ -86,7 +84,7 @@ class LookRule:
                 weights = _weights(expected, own + size * np.array(signs), self.scale, place)
                 lost.append(losses[place, int((weights @ losses).argmin())])
         unseen = float(losses.mean(axis=0).min())
-        return unseen - float(np.mean(lost)) + math.log(1 - float(SHARE))
+        return unseen - float(np.mean(lost)) + math.log(1 - float(LOOK_SHARE))
 
     def pays(self) -> bool:
         """Whether a look is worth what it costs."""

@@ -15,10 +15,11 @@ from winnow.core.checks import exact
 from winnow.core.relation import Relation
 from winnow.core.utility import Utility
 from winnow.select.choice import PlannedNoise
-from winnow.select.looking import SHARE, LookRule
+from winnow.select.looking import LookRule
 from winnow.select.mechanisms.joint import Joint
 from winnow.select.mechanisms.looked import LookedAt, at_ranks, rounded_down
 from winnow.select.mechanisms.peeling import PeelPermuteAndFlip
+from winnow.select.methods import LOOK_SHARE
 
 Integers = NDArray[np.int64]
 Statistic = Callable[[Integers, tuple[int, ...]], Integers]
@@ -26,7 +27,7 @@ _ITEMS, _TOP = 4, 2
 """Scores from 0 to so many, and half of a person between them."""
 
 
-def made(share: Fraction = 1 - SHARE) -> LookedAt:
+def made(share: Fraction = 1 - LOOK_SHARE) -> LookedAt:
     """A list of one, by either of two ways, of which a look takes one."""
     noises = (("joint", PlannedNoise("joint", 4.0)), ("one", PlannedNoise("exponential", 9.0)))
     rule = LookRule(noises, _ITEMS, 1, 1.0, True, 40.0)

@@ -22,7 +22,8 @@ from winnow.privacy import AnyOf, Compose, Guarantee, Promise, promise
 from winnow.privacy.rounding import stated_at_least
 from winnow.read.scores import SealedScores
 from winnow.select.crossing.selection import Selection, check_size
-from winnow.select.looking import SHARE, LookRule
+from winnow.select.looking import LookRule
+from winnow.select.methods import LOOK_SHARE
 
 Integers = NDArray[np.int64]
 
@@ -35,9 +36,9 @@ class LookedAt(Selection):
     """The counts at a few ranks with noise, then one of several mechanisms.
 
     Formal guarantees
-        Those of a look with ``SHARE`` of epsilon and of the dearest mechanism with the rest, added
-        up. Which mechanism follows is a function of public numbers and of what was seen: adaptive
-        composition. [Dwork-Rothblum-Vadhan 2010, Sec 3.1]
+        Those of a look with ``LOOK_SHARE`` of epsilon and of the dearest mechanism with the rest,
+        added up. Which mechanism follows is a function of public numbers and of what was seen:
+        adaptive composition. [Dwork-Rothblum-Vadhan 2010, Sec 3.1]
         Proof for the look. Scores are rounded down, which moves a score by at most m, the
         sensitivity (`one_sided`) rounded up, if it moved by at most that. The score at rank r is
         the largest number that at least r scores reach, so if no score falls by more than m it
@@ -58,12 +59,12 @@ class LookedAt(Selection):
     @staticmethod
     def rest(epsilon: Real) -> Fraction:
         """The epsilon of what follows."""
-        return (1 - SHARE) * exact("epsilon", epsilon)
+        return (1 - LOOK_SHARE) * exact("epsilon", epsilon)
 
     @staticmethod
     def noise_scale(epsilon: Real, utility: Utility) -> Fraction:
         """The scale of the noise in the scores at the ranks."""
-        return Fraction(math.ceil(utility.one_sided)) / (SHARE * exact("epsilon", epsilon))
+        return Fraction(math.ceil(utility.one_sided)) / (LOOK_SHARE * exact("epsilon", epsilon))
 
     @property
     def name(self) -> str:
@@ -79,7 +80,10 @@ class LookedAt(Selection):
     def look(self, relation: Relation) -> Promise:
         """What the look is charged."""
         return promise(
-            "discrete-box", "additive", relation, epsilon=SHARE * exact("epsilon", self.epsilon)
+            "discrete-box",
+            "additive",
+            relation,
+            epsilon=LOOK_SHARE * exact("epsilon", self.epsilon),
         )
 
     def promise(self, relation: Relation) -> Promise:
@@ -96,7 +100,7 @@ class LookedAt(Selection):
         relation = promised.event.relation
         each = [way.guarantee(way.promise(relation)) for way in self.ways]
         dearest = max(exact("epsilon", one.epsilon) for one in each)
-        total = SHARE * exact("epsilon", self.epsilon) + dearest
+        total = LOOK_SHARE * exact("epsilon", self.epsilon) + dearest
         return Guarantee(stated_at_least(total), max(one.delta for one in each), relation)
 
     def check(self, scores: SealedScores) -> None:
