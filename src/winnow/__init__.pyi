@@ -64,6 +64,7 @@ from winnow.learn.methods import OneRule as OneRule
 from winnow.learn.methods import VoteOrAdditive as VoteOrAdditive
 from winnow.learn.predictor import Predictor as Predictor
 from winnow.learn.predictor import load_predictor as load_predictor
+from winnow.learn.stacked import StackedPredictor as StackedPredictor
 from winnow.learn.verb import learn as learn
 from winnow.lp.files import read_lp as read_lp
 from winnow.lp.methods import PersonRows as PersonRows

@@ -28,7 +28,7 @@ from winnow.release.matrices.mechanism import MeasureLinear
 from winnow.release.rounds.audit import rounds
 from winnow.release.rounds.audit import warm_start as started
 from winnow.release.tables import audit as tables
-from winnow.select.audit import cut_away, looked
+from winnow.select.audit import cut_away, looked, people_look
 from winnow.select.audit import labels as found_labels
 
 OTHERS = {
@@ -52,6 +52,10 @@ OTHERS = {
     **{
         made.title: (made, weighted.weighted_enumerated, weighted.weighted_twins)
         for made in (weighted.weighted(), weighted.or_selected(), weighted.or_canonical())
+    },
+    **{
+        made.title: (made, people_look.look_enumerated, people_look.look_twins)
+        for made in (people_look.made(), people_look.chosen())
     },
     "cut": (cut_away.made(), cut_away.cut_enumerated, cut_away.cut_twins),
     **{

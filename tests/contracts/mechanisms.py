@@ -79,6 +79,7 @@ from winnow.select.crossing.selection import FromClasses, SparseVectorStream
 from winnow.select.label_methods import OF_LABELS
 from winnow.select.mechanisms.cut_away import MeasureCut, WithCut
 from winnow.select.mechanisms.noisy_counts import WithCounts
+from winnow.select.mechanisms.people_look import PeopleLook
 from winnow.select.mechanisms.ranked import Repeated
 from winnow.select.methods import OF_SCORES, Sizes
 from winnow.select.top_k_methods import OF_LISTS, PrivateLabelsMethod
@@ -343,6 +344,8 @@ def _with_cut() -> Iterator[Subject]:
         return OpenedRun(mechanism.drawn(numbers, relation, key), receipt, key)
 
     yield Subject("cut away", MeasureCut(1, BOUND), people, measured, ())
+
+    yield Subject("look at people", PeopleLook(1, (1, 2, 4)), people, measured, ())
 
     def both(turn: int = 0, relation: Relation = Relation.ADD_REMOVE) -> Any:
         return scores(turn, relation), people(turn)[0]

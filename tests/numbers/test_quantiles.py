@@ -206,7 +206,7 @@ def test_the_middle_quantile_comes_first_and_levels_are_few() -> None:
         ({"quantiles": [1.01]}, "not between 0 and 1"),
         ({"quantiles": [-0.1]}, "not between 0 and 1"),
         ({"quantiles": [float("nan")]}, "not finite"),
-        ({"quantiles": [0.5, 0.5]}, "stands twice"),
+        ({"quantiles": [0.5, 0.5]}, "appears twice"),
         ({"quantiles": [0.12345678]}, "six decimals"),
         ({"quantiles": "0.5"}, "not a list"),
         ({"quantiles": ["a"]}, "not a number"),

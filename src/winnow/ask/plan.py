@@ -160,7 +160,7 @@ def planned(asked: Ask, about: AboutTable | SealedTable) -> AskPlan:
         return _chosen(asked, public)
     if not isinstance(method, AskMethod):
         raise ParameterError(
-            f"method={shown(method)} answers no questions; give wn.MultiplicativeWeights(), "
+            f"method={shown(method)} does not answer questions; give wn.MultiplicativeWeights(), "
             "wn.Independent() or a word"
         )
     return method.plan(asked, public)
@@ -232,9 +232,9 @@ def _independent(
 def compared(asked: Ask, about: AboutTable) -> tuple[AskRow, ...]:
     """What each method promises, also where no session can be opened."""
     if asked.method in (AUTO, Independent(), MultiplicativeWeights()):
-        found = _weights_or_none(asked, about)
+        weights = _weights_or_none(asked, about)
         other = row_of(_single(asked, about).sizes)
-        return (useless_row(HYPOTHESIS) if found is None else row_of(found)), other
+        return (useless_row(HYPOTHESIS) if weights is None else row_of(weights)), other
     return asked.plan(about).compared
 
 

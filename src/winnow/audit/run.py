@@ -63,6 +63,7 @@ from winnow.select.audit.cut_away import cut_enumerated, cut_faithful, cut_twins
 from winnow.select.audit.groups import groups_audited, groups_twins
 from winnow.select.audit.labels import labels_enumerated, labels_faithful, labels_twins
 from winnow.select.audit.looked import looked_enumerated, looked_twins
+from winnow.select.audit.people_look import look_enumerated, look_faithful, look_twins
 
 
 def run_audits(
@@ -145,6 +146,7 @@ def _release(quick: bool, seed: int) -> Iterator[AuditResult]:
 def _tables(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from tables_enumerated(quick=quick)
     yield from cut_enumerated()
+    yield from look_enumerated()
     yield from linear_enumerated(quick=quick)
     yield from additive_enumerated(quick=quick)
     yield from balanced_enumerated(quick=quick)
@@ -158,6 +160,7 @@ def _tables(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from tables_faithful(quick=quick, seed=seed)
     yield from linear_faithful(quick=quick, seed=seed)
     yield from cut_faithful(seed=seed)
+    yield from look_faithful(seed=seed)
     yield from either_faithful(seed=seed)
     yield from binned_faithful(seed=seed)
     yield from quantiles_faithful(quick=quick, seed=seed)
@@ -165,6 +168,7 @@ def _tables(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from bounds_faithful(quick=quick, seed=seed)
     yield from tables_twins(quick=quick, seed=seed)
     yield from cut_twins()
+    yield from look_twins()
     yield from linear_twins(quick=quick, seed=seed)
     yield from additive_twins(quick=quick)
     yield from balanced_twins(quick=quick)

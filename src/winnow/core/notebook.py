@@ -103,7 +103,7 @@ class ReleasedValue(InNotebook):
         return str(vars(self).get("_counted", ""))
 
     def about_counted(self, what: str) -> Self:
-        """The same value, knowing what was counted; its numbers and its JSON stay as they are."""
+        """A copy of the value that knows what was counted; numbers and JSON stay as they are."""
         known = copy(self)
         vars(known)["_counted"] = what
         return known

@@ -96,7 +96,9 @@ def write_whole(path: Path, data: bytes) -> None:
         OSError,
     ):
         if (record := record_at(path)) is not None:
-            raise SavingError(f"the file {path} is {record}, and stays; choose another file")
+            raise SavingError(
+                f"the file {path} is {record} and is not overwritten; choose another file"
+            )
         kept = kept_files.get()
         if kept is not None:
             kept[str(path)] = data

@@ -28,7 +28,9 @@ def epsilon_for(
     if epsilon is not None:
         return epsilon
     if error is None:
-        raise ParameterError("epsilon is missing; give epsilon, or the error that is wanted")
+        raise ParameterError(
+            "epsilon is missing; give epsilon=, or error= for the least epsilon that reaches it"
+        )
     return _least_epsilon(error_at, float(error))
 
 
@@ -39,10 +41,10 @@ def _least_epsilon(error_at: Callable[[float], float | None], error: float) -> f
     """
 
     def expected(epsilon: float) -> float:
-        found = error_at(epsilon)
-        if found is None:
-            raise ParameterError("nothing is known of this error beforehand; give epsilon")
-        return max(found, _TINY)
+        predicted = error_at(epsilon)
+        if predicted is None:
+            raise ParameterError("this error cannot be predicted; give epsilon")
+        return max(predicted, _TINY)
 
     low, high, size, slope = _LEAST_EPSILON, math.inf, 1.0, -1.0
     before: tuple[float, float] | None = None
@@ -52,14 +54,16 @@ def _least_epsilon(error_at: Callable[[float], float | None], error: float) -> f
         if high / low < 1 + _CLOSE:
             break
         if before is not None and here != before[1]:
-            found = math.log(here / before[1]) / math.log(size / before[0])
-            slope = min(max(found, -4.0), -0.25)
+            steep = math.log(here / before[1]) / math.log(size / before[0])
+            slope = min(max(steep, -4.0), -0.25)
         before = size, here
         aside = 1 - _CLOSE / 3 if here <= error else 1 + _CLOSE / 3  # to the other side of it
         size *= aside * (error / here) ** (1 / slope)
         if not low < size < high or (step > _QUICK and step % 2):
             size = math.sqrt(low * high) if high < math.inf else 2 * low
         if size > _MOST_EPSILON:
-            raise ParameterError(f"error={error:g} is not reached by any epsilon; allow more")
+            raise ParameterError(
+                f"error={error:g} is not reached by any epsilon; allow a larger one"
+            )
     short = float(f"{high:.5g}")
     return short if expected(short) <= error else high

@@ -73,7 +73,7 @@ def describe(
 ) -> None:
     """Describe every column of a table: missing values, means, quantiles, common values.
 
-    What to run first. All of it is one charge, and every number has an error.
+    Run it first. Everything is one charge, and every number has a standard error.
     """
     from winnow.cli.files import check_targets, refuse_overwriting
     from winnow.core.saving import check_target, receipt_path
@@ -126,7 +126,7 @@ def _write_report(released: Released[Description], report: Path, private: Privat
         released,
         title=f"A description of {Path(private.table).stem}",
         date=datetime.now(UTC).date().isoformat(),
-        rows_per_person=private.max_rows,
+        rows_per_person=private.rows_of_person(released),
     )
     write_whole(report, made)
     return report
@@ -170,7 +170,7 @@ def plan(
     relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
     json: JsonOption = False,
 ) -> None:
-    """Say which errors a description would have; no data are read and nothing is spent."""
+    """Predict the errors of a description; no data are read and nothing is spent."""
     from winnow.cli.printing import console, show_json
     from winnow.core.schema import Schema
     from winnow.read.about import table as about_table

@@ -29,7 +29,7 @@ from winnow.privacy import guarantee_of
 from winnow.read.about import AboutTable, about_table
 from winnow.read.crossing import SealedTable
 from winnow.read.table_plan import TablePlan
-from winnow.release.tables.plan import TabulatePlan
+from winnow.release.tables.plan import TabulatePlan, planned_under
 from winnow.release.tables.request import Tabulate
 
 MOST_VALUES = 10**6
@@ -62,19 +62,21 @@ class DescribePlan(TablePlan[Description]):
     @cached_property
     def expected(self) -> tuple[DescribeRow, ...]:
         """What to expect of every column."""
-        found = [DescribeRow(row.table, "counts", row.standard_error) for row in self.counting.rows]
+        listed = [
+            DescribeRow(row.table, "counts", row.standard_error) for row in self.counting.rows
+        ]
         if self.moments is not None:
-            found += [
+            listed += [
                 DescribeRow(row.column, row.statistic, row.standard_error)
                 for row in self.moments.expected
             ]
-        found += [
+        listed += [
             DescribeRow(
                 each.asked.column, "quantiles", max(row.rank_error for row in each.expected)
             )
             for each in self.quantiles
         ]
-        return tuple(found)
+        return tuple(listed)
 
     @property
     def error(self) -> float:
@@ -192,7 +194,8 @@ def _counting(
     schema = _counted(public.schema, bins)
     about = replace(public, schema=schema, cells=schema.cells, bound=None)
     tables = [[name] for name in schema.names]
-    return Tabulate(tables, epsilon=epsilon, budget=asked.budget, run=asked.run).plan(about)
+    table = Tabulate(tables, epsilon=epsilon, budget=asked.budget, run=asked.run)
+    return planned_under(table, about)
 
 
 def _counted(schema: Schema, bins: dict[str, Bins | None]) -> Schema:

@@ -302,10 +302,10 @@ def _moment(moments: ReleasedMoments, column: str, statistic: str) -> Described:
 
 
 def _quantiles(
-    found: ReleasedQuantiles, expected: Sequence[QuantileRow]
+    released: ReleasedQuantiles, expected: Sequence[QuantileRow]
 ) -> tuple[DescribedQuantile, ...]:
     errors = {row.quantile: (row.rank_error, row.bound) for row in expected}
-    pairs = zip(found.quantiles, found.values.tolist(), strict=True)
+    pairs = zip(released.quantiles, released.values.tolist(), strict=True)
     return tuple(DescribedQuantile(q, value, *errors[q]) for q, value in pairs)
 
 

@@ -67,8 +67,8 @@ def quantiles(
 ) -> None:
     """Release quantiles of a column of numbers: its median, quartiles, or others.
 
-    Every released number is one of the public grid that the schema declares. Quantiles of groups
-    share no budget, as one row is in one group.
+    Every released number is one of the public grid that the schema declares. Groups do not
+    share the budget, since a row is in one group only.
     """
     from winnow.cli.files import check_targets, refuse_overwriting
     from winnow.core.saving import receipt_path
@@ -154,7 +154,7 @@ def plan(
     relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
     json: JsonOption = False,
 ) -> None:
-    """Say by how many rows quantiles would be off; no data are read and nothing is spent."""
+    """Predict by how many rows quantiles would be off; no data are read and nothing is spent."""
     from winnow.cli.printing import console, show_json
     from winnow.core.schema import Schema
     from winnow.read.about import table as about_table

@@ -152,8 +152,8 @@ def _per_round(asked: Quantiles, rounds: int, relation: Relation) -> Fraction:
     if not delta:
         return equal
     accountant = rounds_accountant(asked.budget)
-    found = calibrated_rounds(epsilon, delta, rounds, Fraction(0), relation, accountant)
-    return max(equal, exact("epsilon", found.parameter))
+    per_round = calibrated_rounds(epsilon, delta, rounds, Fraction(0), relation, accountant)
+    return max(equal, exact("epsilon", per_round.parameter))
 
 
 def _draw(
@@ -166,7 +166,7 @@ def _draw(
     labels = [of.schema.columns[place].labels for place in of.by]
 
     def draw(table: SealedTable, key: Key) -> ReleasedQuantiles:
-        found = mechanism.drawn(table, of.place, of.by, key)
+        answered = mechanism.drawn(table, of.place, of.by, key)
 
         def numbers(codes: NDArray[np.int64] | None) -> NDArray[Any] | None:
             if codes is None:
@@ -174,14 +174,14 @@ def _draw(
             values = of.grid.values(codes[:, order])
             return values if of.by else values[0]
 
-        values = numbers(found.codes)
+        values = numbers(answered.codes)
         assert values is not None
         return ReleasedQuantiles(
             column=asked.column,
             quantiles=tuple(part / whole for part in parts),
             values=values,
-            low=numbers(found.low),
-            high=numbers(found.high),
+            low=numbers(answered.low),
+            high=numbers(answered.high),
             level=None if asked.level is None else float(asked.level),
             by=tuple(names[place] for place in of.by),
             groups=tuple(product(*labels)) if of.by else (),

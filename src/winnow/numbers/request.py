@@ -35,7 +35,12 @@ class AskedQuantiles(Checked):
         Option("Which quantiles, from 0 to 1, such as 0.25,0.5,0.75.", "Q,...", where=("body",)),
     ] = field(default=(0.5,), kw_only=False)
     by: Annotated[
-        Sequence[str], Option("Quantiles of each group of these columns.", "A,B,...", served=20)
+        Sequence[str],
+        Option(
+            "Compute quantiles for each group of rows with equal values in these columns.",
+            "A,B,...",
+            served=20,
+        ),
     ] = ()
     epsilon: Annotated[Real | None, EPSILON] = None
     delta: Annotated[
@@ -44,8 +49,8 @@ class AskedQuantiles(Checked):
     level: Annotated[
         Real | None,
         Option(
-            "Intervals, too, that hold with this probability, all of a group at once; they take "
-            "two thirds of epsilon=.",
+            "Release intervals, too: all those of a group hold together with this probability. "
+            "They take two thirds of epsilon=.",
             "P",
             above=0,
             below=1,
@@ -78,23 +83,23 @@ class AskedQuantiles(Checked):
                 f"quantiles={shown(given)} is not a list of numbers; give at least one, such as "
                 "[0.25, 0.5, 0.75]"
             )
-        found: list[Fraction] = []
+        fractions: list[Fraction] = []
         for each in given:
             number = exact("quantile", each)
             if not 0 <= number <= 1:
                 raise ParameterError(
                     f"the quantile {shown(each)} is not between 0 and 1; 0.5 is the median"
                 )
-            if number in found:
-                raise ParameterError(f"the quantile {shown(each)} stands twice; name each once")
-            found.append(number)
-        whole = math.lcm(*(number.denominator for number in found))
+            if number in fractions:
+                raise ParameterError(f"the quantile {shown(each)} appears twice; name each once")
+            fractions.append(number)
+        whole = math.lcm(*(number.denominator for number in fractions))
         if whole > FINEST:
             raise ParameterError(
                 "the quantiles have more than six decimals, or no common denominator up to "
                 f"{FINEST:,}; round them"
             )
-        return tuple(int(number * whole) for number in found), whole
+        return tuple(int(number * whole) for number in fractions), whole
 
     def at(self, epsilon: Real) -> Quantiles:
         """The release at an epsilon."""
@@ -123,7 +128,7 @@ class PlannedQuantiles(AskedQuantiles):
     error: Annotated[
         Real | None,
         Option(
-            "The largest rank error that is wanted in the place of epsilon=, in rows.",
+            "Instead of epsilon=: the largest rank error to reach, in rows.",
             "ROWS",
             above=0,
         ),

@@ -38,16 +38,16 @@ class ReleasedQuantiles(ReleasedValue, Framed):
     def to_columns(self) -> Columns:
         """One row for each quantile of each group."""
         many, groups = len(self.quantiles), max(1, len(self.groups))
-        found: Columns = {}
+        columns: Columns = {}
         for place, name in enumerate(self.by):
             labels = tuple(group[place] for group in self.groups)
-            found[name] = labelled(labels, np.repeat(np.arange(groups), many))
-        found[self._own("quantile")] = np.tile(np.array(self.quantiles), groups)
-        found[self._own("value")] = self.values.ravel()
+            columns[name] = labelled(labels, np.repeat(np.arange(groups), many))
+        columns[self._own("quantile")] = np.tile(np.array(self.quantiles), groups)
+        columns[self._own("value")] = self.values.ravel()
         if self.low is not None and self.high is not None:
-            found[self._own("low")] = self.low.ravel()
-            found[self._own("high")] = self.high.ravel()
-        return found
+            columns[self._own("low")] = self.low.ravel()
+            columns[self._own("high")] = self.high.ravel()
+        return columns
 
     def _own(self, name: str) -> str:
         """A column's name that no column of the groups has."""

@@ -16,7 +16,7 @@ def quantiles(table: SealedTable, asked: Quantiles) -> Released[ReleasedQuantile
     ``table`` is what ``wn.read_table`` made, ``column`` one that its schema declares by
     ``{"type": "number", "low": ..., "high": ..., "step": ...}`` or by codes. ``quantiles`` are
     numbers from 0 to 1: 0.5 is the median. With ``by`` there are quantiles of each cell of these
-    columns; one person with one row is in one group, so groups share no budget.
+    columns; a row is in one group only, so groups do not share the budget.
 
     One quantile is drawn by the exponential mechanism; several by halving, the middle one first
     and then those of the rows on either side, for a part of epsilon on each level. A ``delta``

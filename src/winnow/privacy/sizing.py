@@ -37,8 +37,8 @@ def table_sizings(budget: Budget | None, delta: Real, asked: str = "best") -> tu
     sizing = sizing_accountant(budget, delta)
     if asked not in ("best", sizing):
         raise ParameterError(
-            f"accountant={asked!r} does not size a release of delta={delta} for a "
-            f"budget that adds up by {budget.accountant!r}; leave it out"
+            f"accountant={asked!r} cannot size a release with delta={delta} for a budget with the "
+            f"accountant {budget.accountant!r}; leave it out"
         )
     both = sizing == "zcdp" and asked == "best" and budget.accountant == "combined"
     return ("summed", sizing) if both else (sizing,)
@@ -48,15 +48,15 @@ def first_that_fits(
     plans: Callable[[str], P], sizings: tuple[str, ...], budget: Budget | None
 ) -> P:
     """The first plan that the budget could be charged for now; else the first one."""
-    first = found = plans(sizings[0])
+    first = plan = plans(sizings[0])
     for sizing in sizings[1:]:
         assert budget is not None
-        if budget._fits(found.event, found.guarantee):
-            return found
-        found = plans(sizing)
+        if budget._fits(plan.event, plan.guarantee):
+            return plan
+        plan = plans(sizing)
     return (
-        found
-        if budget is None or found is first or budget._fits(found.event, found.guarantee)
+        plan
+        if budget is None or plan is first or budget._fits(plan.event, plan.guarantee)
         else first
     )
 

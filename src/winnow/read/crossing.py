@@ -31,6 +31,7 @@ from winnow.core.workloads.range_table import RangeTablePart
 from winnow.core.workloads.workload import Workload
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded
+from winnow.read.bound_choice import BoundChoice, refuse_choice
 from winnow.read.counts import SealedCounts
 from winnow.read.kept import KeptCounts, KeptRows
 from winnow.read.people import BoundedPeople
@@ -66,6 +67,9 @@ class SealedTable(InNotebook):
     """Whether rows with values outside the schema were left out."""
     people: BoundedPeople | None = None
     """Whose rows were bounded, for an estimate of what that left out; None: nobody's."""
+    choice: BoundChoice | None = None
+    """Where a release may choose the bound on the rows of a person; ``rows_per_person`` is then the
+    largest that it may take."""
     stated_rows: int | None = None
     """A public number of rows that was said of it; ``n`` is its own, where that is public."""
 
@@ -131,12 +135,19 @@ class SealedTable(InNotebook):
         )
 
 
-def sealed_table(table: object, relation: str | Relation | None = None) -> SealedTable:
-    """The table, under the relation if there is one; what is none is refused."""
+def sealed_table(
+    table: object, relation: str | Relation | None = None, *, choosing: bool = False
+) -> SealedTable:
+    """The table, under the relation if there is one; what is none is refused.
+
+    ``choosing`` says that a bound on the rows of a person may be left to the release.
+    """
     if not isinstance(table, SealedTable):
         raise ParameterError(
             f"the table is a {type(table).__name__}; read it with wn.read_table(source, schema=...)"
         )
+    if table.choice is not None and not choosing:
+        refuse_choice()
     return table if relation is None else table.under(relation)
 
 

@@ -50,8 +50,8 @@ class Join:
             raise ParameterError(f"on={shown(on)} is not the name of a column; give a text")
         if public is not None and not isinstance(public, Mapping):
             raise ParameterError(
-                f"public={shown(public)} is no mapping; give the tables by their columns, such as "
-                '{"page": pages}'
+                f"public={shown(public)} is not a mapping; give the tables by their columns, "
+                'such as {"page": pages}'
             )
         one_of(("inner", "left"), how=how)
         if not tables or len(tables) + len(public or {}) < 2:

@@ -90,17 +90,17 @@ class ListsByGroup(Plotted, Framed, Mapping[Any, list[Any]]):
         """One row for each item of each group: its rank, where there is an order, and its count."""
         groups, names = list(self.lists), self._names
         sizes = [len(self.lists[group]) for group in groups]
-        found: Columns = {
+        columns: Columns = {
             names[0]: labelled(tuple(groups), np.repeat(np.arange(len(groups)), sizes))
         }
         if self.ordered:
             ranks = [np.arange(1, size + 1) for size in sizes]
-            found[names[1]] = np.concatenate([np.zeros(0, np.int64), *ranks])
+            columns[names[1]] = np.concatenate([np.zeros(0, np.int64), *ranks])
         rows = [each for group in groups for each in self.lists[group]]
-        found[names[2]] = plain_column([each[0] for each in rows] if self.with_counts else rows)
+        columns[names[2]] = plain_column([each[0] for each in rows] if self.with_counts else rows)
         if self.with_counts:
-            found[names[3]] = np.array([each[1] for each in rows], np.int64)
-        return found
+            columns[names[3]] = np.array([each[1] for each in rows], np.int64)
+        return columns
 
     @property
     def _names(self) -> list[str]:

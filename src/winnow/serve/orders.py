@@ -91,7 +91,9 @@ class Price:
 def epsilon_of(order: bodies.Order) -> float:
     """The epsilon of a release, which has no wanted error."""
     if order.error is not None or order.epsilon is None:
-        raise ParameterError("a release has an epsilon and no error; find it with a plan")
+        raise ParameterError(
+            "a release takes epsilon and not an error; a plan finds the epsilon for an error"
+        )
     return order.epsilon
 
 

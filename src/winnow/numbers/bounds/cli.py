@@ -44,7 +44,7 @@ def bounds(
     out: OutOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Release between which numbers nearly all values of a column lie.
+    """Release two numbers between which nearly all values of a column lie.
 
     For columns of which little is known: declare a wide range, and let the data choose a narrower
     one, at a small cost.
@@ -101,7 +101,7 @@ def plan(
     relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
     json: JsonOption = False,
 ) -> None:
-    """Say how many rows may lie beyond private bounds; no data are read and nothing is spent."""
+    """Predict how many rows may lie beyond private bounds; nothing is read or spent."""
     from winnow.cli.printing import console, show_json
     from winnow.core.schema import Schema
     from winnow.read.about import table as about_table

@@ -60,7 +60,7 @@ class PlannedBounds(AskedBounds):
 
     error: Annotated[
         Real | None,
-        Option("How many rows may lie beyond a bound, in the place of epsilon=.", "ROWS", above=0),
+        Option("Instead of epsilon=: how many rows may lie beyond a bound.", "ROWS", above=0),
     ] = None
 
     def plan(self, about: Any) -> BoundsPlan:

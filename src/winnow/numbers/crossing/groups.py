@@ -124,16 +124,16 @@ class _Run:
     tape: Tape
     low_end: bool
 
-    def all_of(self, node: Node, segment: Segment, found: Integers) -> None:
+    def all_of(self, node: Node, segment: Segment, values: Integers) -> None:
         """Draw a quantile, and those on both sides of it."""
         if node.leaf:  # nothing is split: ties may stay
-            found[node.place] = self._one(node, segment.coarse(self.parts))
+            values[node.place] = self._one(node, segment.coarse(self.parts))
             return
         at = self._one(node, segment)
-        found[node.place] = at // self.parts
+        values[node.place] = at // self.parts
         for side, rows in zip((node.before, node.after), segment.split(at), strict=True):
             if side is not None:
-                self.all_of(side, rows, found)
+                self.all_of(side, rows, values)
 
     def _one(self, node: Node, segment: Segment) -> int:
         points = max(1, segment.stop - segment.start)

@@ -159,7 +159,7 @@ def plan(
     relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
     json: JsonOption = False,
 ) -> None:
-    """Say which errors a histogram would have; no data are read and nothing is spent."""
+    """Predict the errors of a histogram; no data are read and nothing is spent."""
     from winnow.cli.printing import console, show_json
     from winnow.core.schema import Schema
     from winnow.read.about import table as about_table

@@ -29,7 +29,7 @@ from winnow.read.about import AboutTable, about_table
 from winnow.read.crossing import SealedTable
 from winnow.read.table_plan import TablePlan
 from winnow.release.tables.plan import TabulatePlan
-from winnow.release.tables.plan import planned as planned_tables
+from winnow.release.tables.plan import planned_under as planned_tables
 from winnow.release.tables.request import Tabulate
 from winnow.release.tables.result import ReleasedTables
 
@@ -83,10 +83,10 @@ class HistogramPlan(TablePlan[ReleasedHistogram]):
 
     def lines(self) -> list[str]:
         """What to expect, in sentences."""
-        found = [f"{self.answers:,} counts, each with a standard error of {self.error:.3g} rows"]
+        text = [f"{self.answers:,} counts, each with a standard error of {self.error:.3g} rows"]
         if self.edge_error is not None:
-            found.append(f"edges lie within about {self.edge_error:.3g} rows of their quantiles")
-        return found
+            text.append(f"edges lie within about {self.edge_error:.3g} rows of their quantiles")
+        return text
 
 
 @takes(PlannedHistogram)
@@ -195,8 +195,8 @@ def _draw(
         bins = public
         if bins is None:
             assert edges is not None
-            found = edges.mechanism.drawn(table, of.place, (), key.child("edges"))
-            bins = between_quantiles(column, of.grid, found.codes[0].tolist())
+            drawn = edges.mechanism.drawn(table, of.place, (), key.child("edges"))
+            bins = between_quantiles(column, of.grid, drawn.codes[0].tolist())
         private = binned(table, [(of.place, bins)], schema)
         counted: ReleasedTables = counting.draw(private, key.child("counts"))
         return counted_bins(name, bins, counted.tables[0])

@@ -109,18 +109,18 @@ class ReleasedHistogram(Plotted, Framed, Estimates):
         """Columns as texts for people: what is counted, the count, its error and interval."""
         columns = self.to_columns(level)
         digits = 0 if float(np.min(self.standard_error, initial=np.inf)) >= 1 else 1
-        found: Columns = {"bin": columns["bin"].astype(str)}
+        shown_columns: Columns = {"bin": columns["bin"].astype(str)}
         unit = 10.0**digits
         outward = {"low": np.floor, "high": np.ceil}
         for name in ("count", "standard_error", "low", "high"):
             held = columns[name]
             if name == "standard_error":
-                found[name] = np.array([number_text(float(each)) for each in held])
+                shown_columns[name] = np.array([number_text(float(each)) for each in held])
                 continue
             shown = outward[name](held * unit) / unit if name in outward else np.round(held, digits)
             whole = 0 if held.dtype == np.int64 else digits
-            found[name] = np.array([f"{each + 0.0:,.{whole}f}" for each in shown.tolist()])
-        return found
+            shown_columns[name] = np.array([f"{each + 0.0:,.{whole}f}" for each in shown.tolist()])
+        return shown_columns
 
     def _card(self) -> Card:
         title = f"Histogram of {self.column}: {self.estimate.size:,} counts"

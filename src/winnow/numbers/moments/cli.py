@@ -55,8 +55,8 @@ def moments(
 ) -> None:
     """Release counts, sums, means, variances and deviations of columns of numbers.
 
-    All are charged once, with the error and an interval beside each. Those of groups share no
-    budget, as one row is in one group.
+    All are charged once, each with an error and an interval. Groups do not share the
+    budget, since a row is in one group only.
     """
     from winnow.cli.files import check_targets, refuse_overwriting
     from winnow.core.saving import receipt_path
@@ -123,7 +123,8 @@ RowsOption = Annotated[
     int | None,
     typer.Option(
         "--rows",
-        help="How many rows the table has; a public or assumed number. A mean's error is over it.",
+        help="How many rows the table has; a public or assumed number. The error of a mean "
+        "depends on it.",
         rich_help_panel=ASKED,
     ),
 ]
@@ -138,7 +139,7 @@ def plan(
     relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
     json: JsonOption = False,
 ) -> None:
-    """Say how far off moments would be; no data are read and nothing is spent."""
+    """Predict the errors of means and other moments; no data are read and nothing is spent."""
     from winnow.cli.printing import console, show_json
     from winnow.core.schema import Schema
     from winnow.read.about import table as about_table

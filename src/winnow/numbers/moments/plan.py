@@ -176,16 +176,16 @@ def planned(asked: Moments, about: Any) -> MomentsPlan:
     columns: list[ValuedColumn] = []
     by: tuple[int, ...] = ()
     for name in asked.values:
-        found = asked_column(public.schema, name, asked.by, dates=True)
-        declared = public.schema.columns[found.place]
-        if found.grid.unit and ("sum" in asked.statistics or asked.bounds == "auto"):
+        column = asked_column(public.schema, name, asked.by, dates=True)
+        declared = public.schema.columns[column.place]
+        if column.grid.unit and ("sum" in asked.statistics or asked.bounds == "auto"):
             raise ParameterError(
-                f"{name!r} holds dates or times, which have no sum and no zero that bounds grow "
-                'from; name the statistics, such as ["mean", "deviation"]'
+                f"{name!r} holds dates or times, which have neither sums nor private "
+                'bounds; name other statistics, such as ["mean", "deviation"]'
             )
         optional = declared.missing_code is not None or declared.other
-        columns.append(ValuedColumn(name, found.place, found.grid, optional, declared.clip))
-        by = found.by
+        columns.append(ValuedColumn(name, column.place, column.grid, optional, declared.clip))
+        by = column.by
     groups = math.prod(public.schema.shape[place] for place in by)
     known = public.rows_are_public and not by
     bounded = asked.bounds == "auto"
@@ -303,18 +303,18 @@ def _first(numbers: MomentNumbers) -> MomentNumbers:
 
 def _notes(column: ValuedColumn, asked: Moments, of: ColumnEstimates) -> list[str]:
     """What a reader has to know of one column's numbers."""
-    found = []
+    notes = []
     low, high = (
         end if column.grid.unit else f"{end:,}"
         for end in (column.grid.value(0), column.grid.value(column.top))
     )
     if column.declared is not None:
-        found.append(
+        notes.append(
             f"{column.name} was bounded privately to {low} .. {high}: values beyond count as "
             "these ends, and intervals are about the values that were counted."
         )
     elif column.clip:
-        found.append(
+        notes.append(
             f"Values of {column.name} below {low} or above {high} count as these; intervals "
             "are about the values that were counted."
         )
@@ -322,9 +322,9 @@ def _notes(column: ValuedColumn, asked: Moments, of: ColumnEstimates) -> list[st
         mean = of.of("mean")
         wide = np.atleast_1d(mean.high - mean.low >= 2 * float(column.half) * (1 - 1e-9))
         if wide.any():
-            found.append(
+            notes.append(
                 f"{int(wide.sum()):,} of {wide.size:,} means of {column.name} have the whole "
                 "range as their interval: too few rows for the noise. They stand for "
                 "nothing; larger groups or a larger epsilon help."
             )
-    return found
+    return notes

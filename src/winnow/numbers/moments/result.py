@@ -42,13 +42,13 @@ class ReleasedMoments(ReleasedValue, Framed):
 
         Numbers of the whole table, or arrays in the order of ``groups``.
         """
-        found = self.held.get((column, statistic))
-        if found is None:
+        numbers = self.held.get((column, statistic))
+        if numbers is None:
             raise ParameterError(
                 f"{shown(statistic)} of {shown(column)} was not released; there are "
                 f"{', '.join(self.statistics)} of {', '.join(self.columns)}"
             )
-        return found
+        return numbers
 
     def to_columns(self) -> Columns:
         """One row for each group, column and statistic.
@@ -57,20 +57,20 @@ class ReleasedMoments(ReleasedValue, Framed):
         """
         groups = max(1, len(self.groups))
         each = [(column, name) for column in self.columns for name in self.statistics]
-        found: Columns = {}
+        columns: Columns = {}
         for place, name in enumerate(self.by):
             labels = tuple(group[place] for group in self.groups)
-            found[name] = labelled(labels, np.repeat(np.arange(groups), len(each)))
+            columns[name] = labelled(labels, np.repeat(np.arange(groups), len(each)))
         for name, texts in zip(("column", "statistic"), zip(*each, strict=True), strict=True):
-            found[self._own(name)] = labelled(texts, np.tile(np.arange(len(each)), groups))
+            columns[self._own(name)] = labelled(texts, np.tile(np.arange(len(each)), groups))
         for name in _PARTS:
             held = [_array(getattr(self.held[key], name)) for key in each]
             timed = any(part.dtype == object for part in held)
             stacked = np.stack(held, axis=1).ravel()
             if timed and any(part.dtype != object for part in held):  # one type for each column
                 stacked = np.array([str(part) for part in stacked], object)
-            found[self._own(name)] = stacked
-        return found
+            columns[self._own(name)] = stacked
+        return columns
 
     def _own(self, name: str) -> str:
         """A column's name that no column of the groups has."""

@@ -40,17 +40,17 @@ def largest_move(measured: Sequence[MeasuredSum], who: Exchanged, parts: int) ->
     moves by at most its exact move, rounded up.
     """
     single = max(Fraction(each.times) for each in measured)
-    found = [Fraction(0)]
+    moves = [Fraction(0)]
     if who.relation is Relation.ADD_REMOVE:
-        found.append(single)
+        moves.append(single)
     else:
-        found += [spread_of(each) * each.times for each in measured]
-        found += [Fraction(each.times) for each in measured if each.optional]
+        moves += [spread_of(each) * each.times for each in measured]
+        moves += [Fraction(each.times) for each in measured if each.optional]
         if who.rows_per_person > 1:
-            found.append(single)
+            moves.append(single)
         if who.groups > 1:
-            found.append(2 * single)
-    whole = max(found) * parts * who.rows_per_person
+            moves.append(2 * single)
+    whole = max(moves) * parts * who.rows_per_person
     return -(-whole.numerator // whole.denominator)
 
 
@@ -86,12 +86,12 @@ def squared_move(
 def _pair(column: Sequence[tuple[MeasuredSum, Fraction]]) -> Fraction:
     """The squared move of one column's sums, where a row's value is replaced."""
     by_kind = {each.kind: own for each, own in column}
-    found = sum(
+    move = sum(
         (own * spread_of(each) ** 2 for each, own in column if each.kind in ("total", "present")),
         Fraction(0),
     )
     if "first" in by_kind:
-        found += 4 * max(by_kind["first"], Fraction(3, 2) * by_kind.get("second", Fraction(0)))
+        move += 4 * max(by_kind["first"], Fraction(3, 2) * by_kind.get("second", Fraction(0)))
     if any(each.optional for each, _ in column):  # a value comes or goes
-        found = max(found, sum((own for _, own in column), Fraction(0)))
-    return found
+        move = max(move, sum((own for _, own in column), Fraction(0)))
+    return move

@@ -177,9 +177,9 @@ class RecordedSession:
 
     def check_charge(self, record: str, event: Event) -> None:
         """Refuse a ledger that no longer has the charge that the state file speaks of."""
-        found = self.charged(event)
+        entry = self.charged(event)
         # The file may have been renamed: what counts is the entry and its tag.
-        if found is None or found.rpartition("#")[2] != record.rpartition("#")[2]:
+        if entry is None or entry.rpartition("#")[2] != record.rpartition("#")[2]:
             raise LedgerError(
                 f"the ledger {self._ledger.name} does not have the charge {record} of this "
                 "session: it was cut, rolled back to an older copy, or is another one"

@@ -13,12 +13,12 @@ from winnow.cli.derived import Typed
 from winnow.cli.options import (
     ASKED,
     SCHEMA_EXAMPLE,
-    AssumedRowsPerPersonOption,
     ColumnsOption,
     JsonOption,
     OutOption,
     SchemaOption,
     SeedOption,
+    bound_of,
     option,
     plot_of,
     relation_of_people,
@@ -32,6 +32,7 @@ from winnow.core.relation import Relation
 from winnow.core.unit import about_counted
 from winnow.errors import ParameterError
 from winnow.release.tables.request import PlannedTabulate, Tabulate
+from winnow.select.auto_bound import AutoBoundPlan
 
 if TYPE_CHECKING:
     from winnow.core.released import Released
@@ -188,7 +189,7 @@ def _write_report(released: Released[ReleasedTables], report: Path, private: Pri
         released,
         title=f"Tables of {Path(private.table).stem}",
         date=datetime.now(UTC).date().isoformat(),
-        rows_per_person=private.max_rows,
+        rows_per_person=private.rows_of_person(released),
     )
     write_whole(report, made)
     return report
@@ -249,14 +250,16 @@ def plan(
     by: ByOption = None,
     workload: WorkloadOption = None,
     columns: ColumnsOption = None,
-    max_rows: AssumedRowsPerPersonOption = 1,
+    max_rows: Annotated[
+        str, option("--max-rows", "L", "The most rows of one person, or auto.", ASKED)
+    ] = "1",
     relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
     json: JsonOption = False,
     out: OutOption = None,
 ) -> None:
-    """Say which errors tables would have; no data are read and nothing is spent."""
+    """Predict the errors of tables; no data are read and nothing is spent."""
     from winnow.cli.files import refuse_overwriting
-    from winnow.cli.printing import show_json
+    from winnow.cli.printing import console, show_json
     from winnow.core.saving import check_target, save
     from winnow.read.about import table as about_table
 
@@ -264,14 +267,20 @@ def plan(
         check_target(out)
         refuse_overwriting([schema], "--out", out)
     declared, tables = _tables(schema, columns, by, workload, asked.values)
-    public = about_table(declared, relation=relation, max_rows=max_rows)
+    public = about_table(
+        declared, relation=relation, max_rows=bound_of("--max-rows", max_rows) or 1
+    )
     planned = asked(by=tables).plan(public)
     document = planned.to_dict()
     if json:
         show_json(document)
+    elif isinstance(planned, AutoBoundPlan):
+        console().print(str(planned), markup=False, highlight=False)
     else:
         _show_plan(planned)
-    if out is not None:
+    if out is not None and isinstance(planned, AutoBoundPlan):
+        save(out, document, document["bounds"])
+    elif out is not None:
         names = ("epsilon", "delta", "relation", "rows_per_person", "total", "strategy")
         about = {name: document[name] for name in names}
         save(out, document, [{**row, **about} for row in document["rows"]])

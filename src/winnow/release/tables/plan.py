@@ -22,6 +22,7 @@ from winnow.privacy.sizing import first_that_fits, table_sizings
 from winnow.read.about import AboutTable, about_table
 from winnow.read.counts import SealedCounts
 from winnow.read.crossing import SealedTable, sealed_table
+from winnow.release.tables.auto_bound import tables_with_auto_bound
 from winnow.release.tables.estimates import layer_of
 from winnow.release.tables.expected import SCOPE, StrategyRow, TableRow, TablesExpected, expected_of
 from winnow.release.tables.keys import keys_expected, keys_plan
@@ -32,6 +33,7 @@ from winnow.release.tables.settings import TablesSettings, tables_settings
 from winnow.release.terms import ReleaseTerms
 from winnow.select.about import AboutScores
 from winnow.select.about import about as about_counts
+from winnow.select.auto_bound import AutoBoundPlan
 from winnow.select.beside import charged_with, cut_of, run_beside
 from winnow.select.mechanisms.cut_away import MeasureCut
 
@@ -189,7 +191,7 @@ class TabulatePlan(Plan[Any, ReleasedTables], InNotebook):
 @takes(PlannedTabulate)
 def tabulate(
     about: AboutTable | SealedTable | AboutScores | SealedCounts, asked: PlannedTabulate
-) -> TabulatePlan:
+) -> TabulatePlan | AutoBoundPlan:
     """Say what ``winnow.tabulate`` does with such a table; nothing is read and nothing is spent.
 
     ``about`` is a sealed table or counts, of which only what is public is looked at, or
@@ -202,7 +204,7 @@ def tabulate(
     return asked.plan(about)
 
 
-def planned_for(asked: PlannedTabulate, given: Any) -> TabulatePlan:
+def planned_for(asked: PlannedTabulate, given: Any) -> TabulatePlan | AutoBoundPlan:
     """The plan at an epsilon, or at the least one that brings the wanted error."""
     public = about_of(given)
 
@@ -212,8 +214,16 @@ def planned_for(asked: PlannedTabulate, given: Any) -> TabulatePlan:
     return asked.at(epsilon_for(asked.epsilon, asked.error, error)).plan(public)
 
 
-def planned(asked: Tabulate, given: Any) -> TabulatePlan:
+def planned(asked: Tabulate, given: Any) -> TabulatePlan | AutoBoundPlan:
     """The plan of a request, by what is public of the table or the counts."""
+    public = about_of(given)
+    if public.choice is not None:
+        return tables_with_auto_bound(asked, public, planned_under)
+    return planned_under(asked, public)
+
+
+def planned_under(asked: Tabulate, given: AboutTable | AboutScores) -> TabulatePlan:
+    """The plan for data whose bound on a person is known."""
     return first_that_fits(
         lambda sizing: _planned(asked, given, sizing),
         table_sizings(asked.budget, asked.delta),
@@ -221,9 +231,8 @@ def planned(asked: Tabulate, given: Any) -> TabulatePlan:
     )
 
 
-def _planned(asked: Tabulate, given: Any, sizing: str) -> TabulatePlan:
+def _planned(asked: Tabulate, public: AboutTable | AboutScores, sizing: str) -> TabulatePlan:
     """The plan with noise that is sized in this way."""
-    public = about_of(given)
     cut, epsilon = cut_of(asked.with_cut, asked.epsilon, public.bound)
     settings: TablesSettings | None = None
     if isinstance(public, AboutTable):
@@ -258,7 +267,7 @@ def about_of(given: Any) -> AboutTable | AboutScores:
                 "counts of groups are for lists of each group, wn.top_k; count without by="
             )
         return public
-    return about_table(given)
+    return about_table(given, choosing=True)
 
 
 def _settings(asked: Tabulate, public: AboutTable, epsilon: Real, sizing: str) -> TablesSettings:

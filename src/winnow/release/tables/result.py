@@ -100,19 +100,19 @@ class ReleasedTable(Plotted, Framed, Estimates):
         """One row for each answer: its labels, estimate, standard error and interval."""
         shape = self.estimate.shape
         places = np.indices(shape).reshape(len(shape), -1)
-        found: dict[str, NDArray[Any]] = {}
+        columns: dict[str, NDArray[Any]] = {}
         for name, names, codes in zip(self.columns, self.labels, places, strict=True):
-            found[name] = labelled(tuple(names), codes)
+            columns[name] = labelled(tuple(names), codes)
         for name, answers in self._answers():
             low, high = answers.interval(level)
             for what, held in (("", answers.estimate), ("standard_error", answers.standard_error),
                                ("low", low), ("high", high)):  # fmt: skip
                 key = "_".join(filter(None, (name, what))) or "estimate"
-                while key in found:  # a column of the table may have this name
+                while key in columns:  # a column of the table may have this name
                     key += "_"
                 whole = answers is self and not what and self.owner.layers[0].whole
-                found[key] = np.rint(held.ravel()).astype(np.int64) if whole else held.ravel()
-        return found
+                columns[key] = np.rint(held.ravel()).astype(np.int64) if whole else held.ravel()
+        return columns
 
     def readable(self, level: float = 0.95) -> Columns:
         """Columns as texts for people: as many digits as the errors leave.
@@ -121,7 +121,7 @@ class ReleasedTable(Plotted, Framed, Estimates):
         """
         columns = self.to_columns(level)
         names = list(columns)
-        found = {name: columns[name].astype(str) for name in names[: len(self.columns)]}
+        shown_columns = {name: columns[name].astype(str) for name in names[: len(self.columns)]}
         answers = names[len(self.columns) :]
         for start in range(0, len(answers), 4):
             each = answers[start : start + 4]
@@ -132,9 +132,9 @@ class ReleasedTable(Plotted, Framed, Estimates):
                                   (estimate, np.floor(low * unit) / unit,
                                    np.ceil(high * unit) / unit), strict=True):  # fmt: skip
                 rounded = np.round(held, digits) + 0.0  # no -0
-                found[name] = np.array([f"{value:,.{digits}f}" for value in rounded])
-            found[each[1]] = np.array([number_text(value) for value in error.tolist()])
-        return {name: found[name] for name in names}
+                shown_columns[name] = np.array([f"{value:,.{digits}f}" for value in rounded])
+            shown_columns[each[1]] = np.array([number_text(value) for value in error.tolist()])
+        return {name: shown_columns[name] for name in names}
 
     def _answers(self) -> Iterator[tuple[str, Estimates]]:
         yield "", self
@@ -239,7 +239,7 @@ class ReleasedTables(Plotted, Framed):
             return parts[0][1]
         attributes = dict.fromkeys(n for table in self.tables for n in table.columns)
         rest = dict.fromkeys(name for _, held in parts for name in held if name not in attributes)
-        found: dict[str, NDArray[Any]] = {
+        columns: dict[str, NDArray[Any]] = {
             "table": np.concatenate([_objects([title] * _length(held)) for title, held in parts])
         }
         for name in (*attributes, *rest):
@@ -248,11 +248,11 @@ class ReleasedTables(Plotted, Framed):
                 column = held.get(name)
                 blocks.append(_objects([None] * _length(held) if column is None else column))
             key = name if name != "table" else "table_"
-            found[key] = np.concatenate(blocks)
+            columns[key] = np.concatenate(blocks)
             if name in rest:
                 whole = all(held[name].dtype == np.int64 for _, held in parts if name in held)
-                found[key] = found[key].astype(np.int64 if whole else np.float64)
-        return found
+                columns[key] = columns[key].astype(np.int64 if whole else np.float64)
+        return columns
 
     def _card(self) -> Card:
         notes = [("note", note) for note in self.notes]

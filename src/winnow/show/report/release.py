@@ -75,7 +75,10 @@ def release_page(
     synthetic = released.value
     errors = synthetic.errors
     if synthetic.workload is None:
-        raise ParameterError("this distribution was read from a file; a page is made of a release")
+        raise ParameterError(
+            "this distribution was read from a file, and a report needs the release itself; make "
+            "it of that"
+        )
     body = [f"<h1>{text(title)}</h1>\n", _lead(released, date, private is not None)]
     if released.receipt.randomness != "os":
         body.append(
@@ -126,12 +129,12 @@ def _lead(released: Released[SyntheticDistribution], date: str, private: bool) -
 
 def _tables(synthetic: SyntheticDistribution) -> str:
     """The tables that were asked for, which is what readers come for."""
-    found = workload_tables(synthetic)
-    if not found:
+    tables = workload_tables(synthetic)
+    if not tables:
         return ""
-    left = len(synthetic.workload.parts) - len(found)
+    left = len(synthetic.workload.parts) - len(tables)
     more = f" {left:,} further tables are in the file of answers." if left else ""
-    lined = any(each.lined for each in found)
+    lined = any(each.lined for each in tables)
     bars = RED_LINES
     if isinstance(synthetic.errors, QueryErrors):
         bars = "Red lines estimate the error of each number."
@@ -139,33 +142,33 @@ def _tables(synthetic: SyntheticDistribution) -> str:
     return (
         heading("The tables")
         + paragraph(about)
-        + f'<div class="grid">\n{"".join(each.markup() for each in found)}</div>\n'
+        + f'<div class="grid">\n{"".join(each.markup() for each in tables)}</div>\n'
     )
 
 
 def _method(synthetic: SyntheticDistribution) -> str:
     workload, errors = synthetic.workload, synthetic.errors
-    found = [
+    lines = [
         ("columns", f"{len(synthetic.schema.columns)}"),
         ("cells of the domain", cells_text(synthetic.schema.cells)),
         ("rows that counts refer to", f"{synthetic.total:,}"),
         ("queries in the workload", f"{workload.size:,}"),
     ]
     if isinstance(errors, QueryErrors):
-        found.append(("noisy measurements", f"{len(synthetic.measurements):,}"))
-        found.append(("noise of one count (1 sd)", f"±{errors.noise * synthetic.total:,.3g} rows"))
+        lines.append(("noisy measurements", f"{len(synthetic.measurements):,}"))
+        lines.append(("noise of one count (1 sd)", f"±{errors.noise * synthetic.total:,.3g} rows"))
     if errors is not None:
         if errors.estimate < 1:
-            found.append(("estimated largest error", _percent(errors.estimate)))
+            lines.append(("estimated largest error", _percent(errors.estimate)))
         if errors.bound(0.95) < 1:
-            found.append(("largest error, proven with 95 %", f"≤ {_percent(errors.bound(0.95))}"))
+            lines.append(("largest error, proven with 95 %", f"≤ {_percent(errors.bound(0.95))}"))
     return (
         heading("How it was made")
         + paragraph(
             "A distribution over all combinations of values was fitted to noisy measurements of "
             "the private table. The synthetic rows are drawn from it."
         )
-        + tiles(found)
+        + tiles(lines)
     )
 
 

@@ -76,12 +76,12 @@ def _values(each: ReleasedTable) -> str:
     """The sums and means of one table with their intervals: a table for each, to fit the page."""
     held = list(each.readable().items())
     labels, rest = held[: len(each.columns)], held[len(each.columns) + 4 :]
-    found = [heading(f"Sums and means: {each.part.title}")]
+    lines = [heading(f"Sums and means: {each.part.title}")]
     for start in range(0, len(rest), 4):
         shown = rest[start : start + 4]
         heads = [(name, False) for name, _ in labels]
         heads.append((shown[0][0].replace("_", " "), True))
         heads += [("standard error", True), ("low", True), ("high", True)]
         rows = zip(*(column.tolist() for _, column in (*labels, *shown)), strict=True)
-        found.append(table(heads, rows))
-    return "".join(found)
+        lines.append(table(heads, rows))
+    return "".join(lines)

@@ -22,6 +22,7 @@ from winnow.privacy import Budget
 from winnow.privacy.sizing import rounds_accountant
 from winnow.read.counts import SealedCounts
 from winnow.select.about import About, AboutClasses, AboutScores, about
+from winnow.select.auto_bound import AutoBoundPlan
 from winnow.select.beside import charged_with, cut_of, run_beside
 from winnow.select.by_group import lists_by_group
 from winnow.select.crossing.groups import EachGroup, OverPairs
@@ -32,6 +33,7 @@ from winnow.select.lists import CountedItems
 from winnow.select.mechanisms.cut_away import MeasureCut
 from winnow.select.methods import PickMethod, Sizes
 from winnow.select.of_classes import chosen_for_classes
+from winnow.select.plan.auto_bound import needs_bound, top_k_with_auto_bound
 from winnow.select.plan.pick import PickPlan
 from winnow.select.plan.top_k.simulation import TopKSimulation, Wishes, best_gamma, simulated
 from winnow.select.plan.top_k.stated import MISS, TopKStated, stated
@@ -182,7 +184,7 @@ class TopKPlan(PickPlan):
     def _scores(self) -> AboutScores:
         if not isinstance(self.about, AboutScores) or self.about.private or self.by_group:
             raise ParameterError(
-                "what is simulated is a public list of items; plan for wn.plan.counts(candidates=)"
+                "only a public list of items can be simulated; plan for wn.plan.counts(candidates=)"
             )
         return self.about
 
@@ -246,11 +248,18 @@ def _run(
     )
 
 
-def planned(asked: TopK, given: Any) -> TopKPlan:
+def planned(asked: TopK, given: Any) -> TopKPlan | AutoBoundPlan:
     """The plan of a top k, by what is public of the counts."""
     public, method = about(given), asked.method
     if method != AUTO and not isinstance(method, PickMethod):
-        raise ParameterError(f"method={shown(method)} finds nothing; give wn.Joint() or a word")
+        raise ParameterError(
+            f"method={shown(method)} is not a method of top_k; give wn.Joint() or a word such as "
+            "'joint'"
+        )
+    if isinstance(public, AboutScores) and public.choice is not None:
+        if needs_bound(asked, public):
+            return top_k_with_auto_bound(asked, public, planned)
+        public = replace(public, choice=None)
     return _planned(
         method, repr(method), public, asked.epsilon, asked.delta, int(asked.k), asked.ordered,
         asked.with_counts, asked.with_cut, rounds_accountant(asked.budget),
@@ -340,7 +349,7 @@ def _from_classes(asked: TopK, public: AboutClasses, sizes: Sizes) -> TopKPlan:
     )
 
 
-def planned_for(asked: PlannedTopK, given: Any) -> TopKPlan:
+def planned_for(asked: PlannedTopK, given: Any) -> TopKPlan | AutoBoundPlan:
     """The plan at an epsilon, or at the least one that brings an error."""
 
     def error(epsilon: float) -> float | None:
@@ -350,7 +359,7 @@ def planned_for(asked: PlannedTopK, given: Any) -> TopKPlan:
 
 
 @takes(PlannedTopK)
-def top_k(about: Any, asked: PlannedTopK) -> TopKPlan:
+def top_k(about: Any, asked: PlannedTopK) -> TopKPlan | AutoBoundPlan:
     """Say what ``winnow.top_k`` does with such counts; nothing is read and nothing is spent.
 
     ``about`` is ``wn.plan.counts(candidates=, max_items=, ...)``, or data that are sealed, of which
