@@ -24,7 +24,7 @@ from winnow.numbers.mechanism import HalvingQuantiles
 from winnow.numbers.request import PlannedQuantiles, Quantiles
 from winnow.numbers.result import ReleasedQuantiles
 from winnow.numbers.tree import QuantileTree
-from winnow.privacy.sizing import rounds_accountant
+from winnow.privacy.sizing import as_all_there_is, rounds_accountant
 from winnow.read.about import AboutTable, about_table
 from winnow.read.crossing import SealedTable
 from winnow.read.table_plan import TablePlan
@@ -107,6 +107,7 @@ def planned_for(asked: PlannedQuantiles, about: Any) -> QuantilesPlan:
     return planned(asked.at(epsilon_for(asked.epsilon, asked.error, error)), about)
 
 
+@as_all_there_is
 def planned(asked: Quantiles, about: Any) -> QuantilesPlan:
     """The plan of a request, by what is public of the table."""
     public = about_table(about)
