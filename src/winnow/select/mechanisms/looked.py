@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,15 +127,16 @@ class LookedAt(Selection):
 
     def noise(self, utility: Utility, tape: Tape) -> Integers:
         """The noise of the look."""
-        return box_noise(tape, 1, len(self.rule.ranks), self.noise_scale(self.epsilon, utility))[0]
+        scale = self.noise_scale(self.epsilon, utility)
+        return box_noise(tape, 1, len(self.rule.ranks), scale).reshape(-1)
 
 
 def at_ranks(scores: Scores, ranks: tuple[int, ...]) -> Integers:
     """The scores at some ranks, the largest first, rounded down."""
     places = [len(scores) - rank for rank in ranks]
-    return rounded_down(np.partition(scores, places)[places])
+    return rounded_down(np.asarray(np.partition(scores, places)[places]))
 
 
-def rounded_down(scores: Scores) -> Integers:
+def rounded_down(scores: NDArray[Any]) -> Integers:
     """Whole numbers that are no larger; those that fit no 64 bits stand at the end."""
-    return np.clip(np.floor(scores), -_LARGEST, _LARGEST).astype(np.int64)
+    return np.asarray(np.clip(np.floor(scores), -_LARGEST, _LARGEST), np.int64)
