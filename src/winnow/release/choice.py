@@ -126,9 +126,9 @@ def _best(compared: Compared, terms: ReleaseTerms) -> Prediction:
     In a wide domain a graphical model is taken before rounds with a weight on each cell, whatever
     the rules of thumb say: on parts of four tables (groceries-25, msweb-35, books, generated-30;
     10^6 to 10^7 cells, triples, epsilon .1 to 10) it had .2 to .9 of the largest error of MWEM and
-    .46 to .83 of its mean error, in eight settings of eight. It goes before tables, too: where these
-    have little noise it measures all of them at once by itself. On 14 generated wide tables, pairs
-    and triples, it had .5 to 1 times the mean error of tables, and .46 to 1 of the largest.
+    .46 to .83 of its mean error, in eight settings of eight. It goes before tables, too: where
+    these have little noise it measures all of them at once by itself. On ten generated wide tables,
+    pairs and triples, it had .5 to 1 times the mean error of tables, and .46 to 1 of the largest.
     """
     fair = [each for each in compared.found if not each.worse_than(compared.plain)]
     fair = _less_noise(fair, terms)
