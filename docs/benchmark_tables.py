@@ -467,6 +467,19 @@ def choice_regret_real(document: Document) -> str:
     return _regret(document, "real")
 
 
+@measured("fit")
+def fit_distances(document: Document) -> str:
+    """How far a release and its model are from the truth, and how long it takes."""
+    head = ["rows", "columns", "ways", "method", "ε", "answers off", "model off", "CPU s"]
+    lines = [
+        [f"{row['rows']:,}", str(row["columns"]), str(row["ways"]), row["method"],
+         f"{row['epsilon']:g}", short(row["answers"], 2), short(row["model"], 2),
+         short(row["seconds"], 2)]
+        for row in document.get("rows", [])
+    ]  # fmt: skip
+    return table(head, lines, right=4)
+
+
 @measured("choice")
 def choice_rivals(document: Document) -> str:
     """Wide tables against AIM's loop over two fits: the ratio of errors."""
@@ -833,6 +846,7 @@ TABLES = (
     choice_regret,
     choice_regret_real,
     choice_rivals,
+    fit_distances,
     choice_misses,
     itemset_speed,
     itemset_lists,
