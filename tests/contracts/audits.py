@@ -29,7 +29,7 @@ from winnow.release.matrices.mechanism import MeasureLinear
 from winnow.release.rounds.audit import rounds
 from winnow.release.rounds.audit import warm_start as started
 from winnow.release.tables import audit as tables
-from winnow.select.audit import cut_away, people_look
+from winnow.select.audit import cut_away, looked, people_look
 from winnow.select.audit import labels as found_labels
 
 OTHERS = {
@@ -63,6 +63,7 @@ OTHERS = {
         made.title: (made, found_labels.labels_enumerated, found_labels.labels_twins)
         for made in (found_labels.weighted(), found_labels.rule())
     },
+    "looked": (looked.made(), looked.looked_enumerated, looked.looked_twins),
     "tables": (tables.residual_tables(), tables.tables_enumerated, tables.tables_twins),
     "linear": (
         MeasureLinear(linear.strategies()["queries"][0], 6),

@@ -73,6 +73,7 @@ from winnow.release.tables.measured import NoisyForm, TableForm
 from winnow.release.tables.mechanism import MeasureTables
 from winnow.release.tables.trees import flat
 from winnow.select.audit.listed_people import counts_of
+from winnow.select.audit.looked import made as looked
 from winnow.select.crossing.groups import EachGroup, OverPairs
 from winnow.select.crossing.private_labels import EVERY
 from winnow.select.crossing.selection import FromClasses, SparseVectorStream
@@ -315,6 +316,11 @@ def _with_counts() -> Iterator[Subject]:
     tiny = FrequentItemsets(Repeated(inner, 2), 1, 2, counts_epsilon=Fraction(1, HUGE))
     yield Subject("itemsets, repeated, with counts", repeated, baskets, _released,
                   ((tiny, baskets()),))  # fmt: skip
+
+
+def _looked() -> Iterator[Subject]:
+    yield Subject("top-k, looked", looked(), scores, _released,
+                  ((looked(), scores(sensitivity=10**290)),), looks=True)  # fmt: skip
 
 
 def _weighted_or() -> Iterator[Subject]:
@@ -642,6 +648,7 @@ SUBJECTS: tuple[Subject, ...] = (
     *_of_methods(),
     *_threshold(),
     *_with_counts(),
+    *_looked(),
     *_with_cut(),
     *_weighted_or(),
     *_with_leads(),

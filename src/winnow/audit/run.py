@@ -63,6 +63,7 @@ from winnow.release.tables.audit import tables_enumerated, tables_faithful, tabl
 from winnow.select.audit.cut_away import cut_enumerated, cut_faithful, cut_twins
 from winnow.select.audit.groups import groups_audited, groups_twins
 from winnow.select.audit.labels import labels_enumerated, labels_faithful, labels_twins
+from winnow.select.audit.looked import looked_enumerated, looked_twins
 from winnow.select.audit.people_look import look_enumerated, look_faithful, look_twins
 
 
@@ -119,6 +120,8 @@ def _selections(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from labels_twins()
     yield from groups_audited(seed=seed)
     yield from groups_twins()
+    yield from looked_enumerated()
+    yield from looked_twins()
 
 
 def _itemsets(quick: bool, seed: int) -> Iterator[AuditResult]:
