@@ -58,12 +58,12 @@ from winnow.learn.boosted import BoostedPredictor as BoostedPredictor
 from winnow.learn.classifier import PrivateClassifier as PrivateClassifier
 from winnow.learn.labelled import Labelled as Labelled
 from winnow.learn.labelled import labelled as labelled
+from winnow.learn.loading import load_predictor as load_predictor
 from winnow.learn.methods import Additive as Additive
 from winnow.learn.methods import Boosted as Boosted
 from winnow.learn.methods import OneRule as OneRule
 from winnow.learn.methods import VoteOrAdditive as VoteOrAdditive
 from winnow.learn.predictor import Predictor as Predictor
-from winnow.learn.predictor import load_predictor as load_predictor
 from winnow.learn.stacked import StackedPredictor as StackedPredictor
 from winnow.learn.verb import learn as learn
 from winnow.lp.files import read_lp as read_lp
