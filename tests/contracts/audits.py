@@ -16,7 +16,8 @@ from winnow.itemsets.audit.model import broken_on_baskets
 from winnow.learn.audit import additive as learning
 from winnow.learn.audit import balanced, binned, boosted, either
 from winnow.lp import audit as programs
-from winnow.numbers import audit as halving
+from winnow.numbers.audit import halving
+from winnow.numbers.audit import joint as lists
 from winnow.numbers.bounds import audit as ends
 from winnow.numbers.histogram import audit as histograms
 from winnow.numbers.moments import audit as sums
@@ -74,6 +75,7 @@ OTHERS = {
     "either": (either.made(), either.either_enumerated, either.either_twins),
     "binned": (binned.made(), binned.binned_enumerated, binned.binned_twins),
     "quantiles": (halving.made((5,)), halving.quantiles_enumerated, halving.quantiles_twins),
+    "joint quantiles": (lists.made((5,)), lists.joint_enumerated, lists.joint_twins),
     "histogram": (
         histograms.histogram(Relation.ADD_REMOVE),
         histograms.histogram_enumerated,

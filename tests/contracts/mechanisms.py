@@ -53,6 +53,7 @@ from winnow.mechanisms import CLASSES, ITEMSETS, TABLE, MechanismRow, row_named
 from winnow.numbers.bounds.edges import sides_of
 from winnow.numbers.bounds.mechanism import TailEdges
 from winnow.numbers.histogram.request import Histogram
+from winnow.numbers.joint import JointQuantiles
 from winnow.numbers.mechanism import HalvingQuantiles
 from winnow.numbers.moments.audit import column as valued
 from winnow.numbers.moments.audit import made as made_sums
@@ -575,6 +576,8 @@ def _quantiles() -> Iterator[Subject]:
 
     made = HalvingQuantiles(1, Fraction(1, 2), QuantileTree((1, 2), 3), 3, 1)
     yield Subject("quantiles, halving", made, table, drawn, (), looks=True)
+    yield Subject("quantiles, joint", JointQuantiles(1, (1, 2), 3, 3, 1), table, drawn, (),
+                  looks=True)  # fmt: skip
 
     def counted(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
         plan = replace(in_bins.plan(data), mechanism=mechanism)

@@ -26,6 +26,7 @@ from winnow.numbers.moments.request import Moments
 from winnow.numbers.plan import QuantilesPlan
 from winnow.numbers.request import Quantiles
 from winnow.privacy import guarantee_of
+from winnow.privacy.sizing import as_all_there_is
 from winnow.read.about import AboutTable, about_table
 from winnow.read.crossing import SealedTable
 from winnow.read.table_plan import TablePlan
@@ -115,6 +116,7 @@ def describe(about: AboutTable | SealedTable, asked: Describe) -> DescribePlan:
     return asked.plan(about)
 
 
+@as_all_there_is
 def planned(asked: Describe, about: Any) -> DescribePlan:
     """The plan of a request, by what is public of the table.
 

@@ -35,7 +35,7 @@ from winnow.learn.settings import (
 )
 from winnow.learn.weights import is_balanced, weighed, where_rare
 from winnow.learn.words import ADDITIVE, BOOSTED, CONJUNCTIONS
-from winnow.privacy.sizing import rounds_accountant
+from winnow.privacy.sizing import as_all_there_is, rounds_accountant
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -109,6 +109,7 @@ def learn(about: AboutRows | Labelled, asked: Learn) -> LearnPlan:
     return asked.plan(about)
 
 
+@as_all_there_is
 def planned(asked: Learn, about: AboutRows | Labelled) -> LearnPlan:
     """The plan of a request, by what is public of the rows."""
     public = about.about if isinstance(about, Labelled) else about
@@ -136,8 +137,8 @@ def planned(asked: Learn, about: AboutRows | Labelled) -> LearnPlan:
 def _chosen(asked: Learn, about: AboutRows) -> tuple[LearnMethod, str]:
     """What "auto" stands for, and why.
 
-    An additive model of more than two classes. Of two a vote or an additive model, whichever is
-    right more often, where the rows are enough for a vote with less than half of epsilon; then a
+    An additive model of more than two classes. Of two a vote, an additive model or both, whatever
+    is right most often, where the rows are enough for a vote with less than half of epsilon; then a
     vote alone; then one rule.
     """
     if about.predictions is not None:

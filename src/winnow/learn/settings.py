@@ -26,7 +26,7 @@ from winnow.privacy import Event, Guarantee, calibrate, guarantee_of
 CHOICE = Fraction(1, 6)
 """The part of epsilon that chooses among the models; the tables get what is left."""
 BETWEEN = Fraction(1, 10)
-"""The part of epsilon that chooses between an additive model and a vote, which share the rest."""
+"""The part of epsilon that chooses an additive model, rules or both; these share the rest."""
 SIZES = Fraction(1, 10)
 """The part of epsilon that the noisy sizes of the classes get, before rules are chosen."""
 ASSUMED = 2_000

@@ -31,7 +31,7 @@ from winnow.lp.request import Lp
 from winnow.lp.sealing import LpProblem
 from winnow.lp.search import Found, by_choices, search, search_owned
 from winnow.lp.solution import LpSolution
-from winnow.privacy.sizing import sizing_accountant
+from winnow.privacy.sizing import as_all_there_is, sizing_accountant
 
 _LAZY_FROM = 4096
 _MOST_INDEXED = 1 << 27
@@ -65,6 +65,7 @@ class LpPlan(Listed, Plan[LpProblem, LpSolution]):
         return {"method": self.method.word(), **self.expected.to_dict()}
 
 
+@as_all_there_is
 def planned(asked: Lp, about: LpProblem) -> LpPlan:
     """The plan of what is asked, from what is public of the program."""
     match asked.method:

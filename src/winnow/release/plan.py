@@ -15,7 +15,7 @@ from winnow.core.wanted import epsilon_for
 from winnow.core.workloads.workload import bound_workload
 from winnow.errors import ParameterError
 from winnow.foreign import shown
-from winnow.privacy.sizing import first_that_fits, table_sizings
+from winnow.privacy.sizing import as_all_there_is, first_that_fits, table_sizings
 from winnow.read.about import AboutTable, about_table
 from winnow.read.crossing import SealedTable, sealed_table
 from winnow.release.choice import Compared, choose, compare
@@ -180,6 +180,7 @@ def _predicted(method: ReleaseMethod | str, terms: ReleaseTerms) -> Prediction:
     return choose(terms).taken if isinstance(method, str) else method.predicted(terms)
 
 
+@as_all_there_is
 def planned(asked: Release, about: AboutTable | SealedTable) -> ReleasePlan:
     """The plan of a request, by what is public of the table."""
     terms = terms_of(asked, about)

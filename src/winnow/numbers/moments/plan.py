@@ -28,7 +28,7 @@ from winnow.numbers.moments.request import Moments, PlannedMoments
 from winnow.numbers.moments.result import ReleasedMoments
 from winnow.numbers.moments.sensitivity import Exchanged
 from winnow.numbers.moments.settings import TYPICAL, MomentsTerms, chosen
-from winnow.privacy.sizing import sizing_accountant
+from winnow.privacy.sizing import as_all_there_is, sizing_accountant
 from winnow.read.about import AboutTable, about_table
 from winnow.read.crossing import SealedTable
 from winnow.read.table_plan import TablePlan
@@ -168,6 +168,7 @@ def planned_for(asked: PlannedMoments, about: Any) -> MomentsPlan:
     return planned(asked.at(epsilon_for(asked.epsilon, asked.error, error)), about)
 
 
+@as_all_there_is
 def planned(asked: Moments, about: Any) -> MomentsPlan:
     """The plan of a request, by what is public of the table."""
     public = about_table(about)

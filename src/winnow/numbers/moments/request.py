@@ -89,7 +89,9 @@ class AskedMoments(Checked):
                 )
         probability(level=self.level)
         if self.bounds == "auto" and exact("delta", self.delta):
-            raise ParameterError('bounds="auto" is pure epsilon-DP; leave out delta=')
+            raise ParameterError(
+                'bounds="auto" is pure epsilon-DP and takes no delta; leave out delta='
+            )
         if self.running.progress is not None:
             raise ParameterError("progress= is for rounds, and moments have none; leave it out")
 

@@ -18,7 +18,7 @@ from winnow.core.wanted import epsilon_for
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.privacy import Budget
-from winnow.privacy.sizing import first_that_fits, table_sizings
+from winnow.privacy.sizing import as_all_there_is, first_that_fits, table_sizings
 from winnow.read.about import AboutTable, about_table
 from winnow.read.counts import SealedCounts
 from winnow.read.crossing import SealedTable, sealed_table
@@ -214,6 +214,7 @@ def planned_for(asked: PlannedTabulate, given: Any) -> TabulatePlan | AutoBoundP
     return asked.at(epsilon_for(asked.epsilon, asked.error, error)).plan(public)
 
 
+@as_all_there_is
 def planned(asked: Tabulate, given: Any) -> TabulatePlan | AutoBoundPlan:
     """The plan of a request, by what is public of the table or the counts."""
     public = about_of(given)

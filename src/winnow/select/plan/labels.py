@@ -13,7 +13,7 @@ from winnow.core.plan import Plan, plan_of
 from winnow.core.relation import Relation
 from winnow.errors import InputError, ParameterError
 from winnow.foreign import shown
-from winnow.privacy.sizing import rounds_accountant
+from winnow.privacy.sizing import as_all_there_is, rounds_accountant
 from winnow.read.counts import SealedCounts
 from winnow.select.about import AboutScores, about
 from winnow.select.auto_bound import AutoBoundPlan
@@ -158,6 +158,7 @@ def _people_needed(mechanism: UnknownDomain, held: int, about: AboutScores) -> f
     return None
 
 
+@as_all_there_is
 def planned(asked: FindLabels, given: Any) -> LabelsPlan | AutoBoundPlan:
     """The plan of a discovery, by what is public of the log."""
     public, method = about(given), asked.method

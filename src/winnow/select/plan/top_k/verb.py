@@ -19,7 +19,7 @@ from winnow.core.wanted import epsilon_for
 from winnow.errors import InputError, ParameterError
 from winnow.foreign import guarded, shown
 from winnow.privacy import Budget
-from winnow.privacy.sizing import rounds_accountant
+from winnow.privacy.sizing import as_all_there_is, rounds_accountant
 from winnow.read.counts import SealedCounts
 from winnow.select.about import About, AboutClasses, AboutScores, about
 from winnow.select.auto_bound import AutoBoundPlan
@@ -248,6 +248,7 @@ def _run(
     )
 
 
+@as_all_there_is
 def planned(asked: TopK, given: Any) -> TopKPlan | AutoBoundPlan:
     """The plan of a top k, by what is public of the counts."""
     public, method = about(given), asked.method
