@@ -108,6 +108,10 @@ class BoundChoice:
         found = self.people.map(lambda people: people.numbers(), "numbers of people")
         return replace(self, numbers=found)
 
+    def after(self, change: Callable[[Any], Any]) -> BoundChoice:
+        """With a change of whatever is read under a bound."""
+        return replace(self, under=lambda bound: change(self.under(bound)))
+
     def made_up(self) -> BoundChoice:
         """Nobody in the place of the people: for prices, which see no data."""
         return replace(self, people=Sealed(MadeUpPeople(), "people"), numbers=None)
