@@ -289,7 +289,7 @@ def _document(ledger: Ledger, datasets: list[Dataset], entries: list[Entry]) -> 
                 "left": stated_at_most(d.cap.room(d.used).size),
                 "delta_limit": float(d.cap.limit_after(d.used).delta),
                 "delta_used": float(d.used.delta),
-                "spent_so_far": spent[d.label].guarantee(_DELTA).to_dict(),
+                "spent_so_far": spent[d.label].reading(_DELTA),
                 "charges": d.charges,
                 "charges_without_unit": d.unstated,
                 "opened": d.opened,

@@ -136,6 +136,11 @@ class SpentSoFar:
         total = exact("delta", delta) + self.delta
         return Guarantee(self.epsilon(delta), min(1.0, stated_at_least(total)), self.relation)
 
+    def reading(self, delta: Real) -> dict[str, float]:
+        """The reading at a delta as plain data."""
+        stated = self.guarantee(delta)
+        return {"epsilon": stated.epsilon, "delta": stated.delta}
+
     def told(self, delta: Real) -> str:
         """The reading at a delta in words."""
         stated = self.guarantee(delta)
