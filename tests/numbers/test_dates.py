@@ -99,7 +99,7 @@ def test_zones_are_named_and_refused() -> None:
 
 
 BAD: list[tuple[str, dict[str, Any]]] = [
-    ("no whole day", DAY | {"low": "2020-01-01T08:00"}),
+    ("not a whole day", DAY | {"low": "2020-01-01T08:00"}),
     ("is unknown; give one of day, hour", MINUTE | {"unit": "week"}),
     ("is not below", DAY | {"low": "2025-01-01"}),
     ("takes no unit", DAY | {"unit": "day"}),

@@ -109,7 +109,9 @@ def test_results_look_like_those_of_the_library(ann: Client) -> None:
     rules = ann.itemsets("baskets", supports="subsets", **given).value
     assert isinstance(rules, wn.ItemsetSupports) and isinstance(rules.baskets, int)
     assert all(rule.confidence >= 0.1 for rule in rules.rules(0.1))
-    ages = ann.quantiles("people", "age", [0.75, 0.25], by=["colour"], level=0.9, epsilon=0.5)
+    ages = ann.quantiles(
+        "people", "age", [0.75, 0.25], by=["colour"], method=wn.Halving(level=0.9), epsilon=0.5
+    )
     assert ages.value.groups == (("red",), ("green",), ("blue",))
     assert ages.value.values.shape == (3, 2) and ages.value.quantiles == (0.75, 0.25)
     assert (ages.value.low <= ages.value.values).all() and ages.value.level == 0.9

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -107,8 +107,12 @@ class PrivateTable:
     def about(self, schema: Schema, relation: Relation) -> AboutTable:
         """What is public of it before it is read."""
         from winnow.read.about import table
+        from winnow.read.people import PersonBound
 
-        return table(schema, rows=self.rows, relation=relation, max_rows=self.most)
+        about = table(schema, rows=self.rows, relation=relation, max_rows=self.most)
+        if self.person is None or not isinstance(self.most, int):
+            return about
+        return replace(about, bound=PersonBound(self.person, "row", self.most))
 
     def busy(self) -> AbstractContextManager[Any]:
         """Say on a terminal that a large table is read."""

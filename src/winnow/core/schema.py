@@ -148,10 +148,10 @@ class Schema(InNotebook):
     def _card(self) -> Card:
         rows = [
             (column.name, column.kind, f"{column.cardinality:,}", _few(column.labels))
-            for column in self.columns[:MOST_ROWS]
+            for column in self.columns
         ]
         title = f"Schema of {len(self.columns)} columns, {cells_text(self.cells)} cells"
-        return Card(title, ("column", "kind", "codes", "labels"), rows, len(self.columns))
+        return Card(title, ("column", "kind", "codes", "labels"), rows, most=MOST_ROWS)
 
     def __repr__(self) -> str:
         return f"<schema of {len(self.columns)} columns, {cells_text(self.cells)} cells>"

@@ -59,6 +59,14 @@ class Learn(Checked):
             panel="Method",
         ),
     ] = AUTO
+    calibrated: Annotated[
+        bool,
+        Option(
+            "Calibrate the chances that the model says, by noisy counts for a twentieth of "
+            "epsilon=.",
+            panel="Method",
+        ),
+    ] = False
     budget: Budget | None = None
     seed: Any = None
 

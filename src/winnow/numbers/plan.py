@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from fractions import Fraction
 from functools import cached_property
 from itertools import product
 from typing import Any, ClassVar
@@ -12,23 +11,19 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.checks import exact
 from winnow.core.key import Key
 from winnow.core.options import takes
-from winnow.core.relation import Relation
 from winnow.core.wanted import epsilon_for
 from winnow.errors import ParameterError
 from winnow.numbers.about import MOST_DRAWN, AskedColumn, asked_column
+from winnow.numbers.choice import QuantileMechanism, chosen
 from winnow.numbers.expected import MISSED, QuantileRow, expected_of
-from winnow.numbers.mechanism import HalvingQuantiles
 from winnow.numbers.request import PlannedQuantiles, Quantiles
 from winnow.numbers.result import ReleasedQuantiles
-from winnow.numbers.tree import QuantileTree
-from winnow.privacy.sizing import as_all_there_is, rounds_accountant
+from winnow.privacy.sizing import as_all_there_is
 from winnow.read.about import AboutTable, about_table
 from winnow.read.crossing import SealedTable
 from winnow.read.table_plan import TablePlan
-from winnow.select.mechanisms.peeling import calibrated_rounds
 
 _SECONDS, _SECONDS_OF_DRAW, _SECONDS_OF_ROW = 0.05, 0.002, 2e-7
 """Measured on one core: a table of 10^7 rows in 2 s, a quantile in 1 to 2 ms."""
@@ -38,7 +33,7 @@ _SECONDS, _SECONDS_OF_DRAW, _SECONDS_OF_ROW = 0.05, 0.002, 2e-7
 class QuantilesPlan(TablePlan[ReleasedQuantiles]):
     """What ``winnow.quantiles`` charges, draws and promises, before rows are looked at."""
 
-    mechanism: HalvingQuantiles
+    mechanism: QuantileMechanism
     asked: Quantiles = field(repr=False)
     of: AskedColumn = field(repr=False)
     """The column and its groups."""
@@ -57,7 +52,7 @@ class QuantilesPlan(TablePlan[ReleasedQuantiles]):
     @property
     def answers(self) -> int:
         """How many quantiles are released."""
-        return self.of.groups * len(self.mechanism.tree.parts)
+        return self.of.groups * len(self.asked.parts[0])
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data, ready for JSON."""
@@ -114,8 +109,7 @@ def planned(asked: Quantiles, about: Any) -> QuantilesPlan:
     if public.schema is None:
         raise ParameterError("quantiles need the schema of the table; give wn.plan.table(schema)")
     of = asked_column(public.schema, asked.column, asked.by, dates=True)
-    parts, whole = asked.parts
-    tree = QuantileTree(tuple(sorted(parts)), whole)
+    parts, _ = asked.parts
     runs = 1 if asked.level is None else 3
     drawn = of.groups * len(parts) * runs
     if drawn > MOST_DRAWN:
@@ -123,22 +117,15 @@ def planned(asked: Quantiles, about: Any) -> QuantilesPlan:
             f"{of.groups:,} groups of {len(parts)} quantiles are {drawn:,} draws, and at most "
             f"{MOST_DRAWN:,} are made; name fewer groups or quantiles"
         )
-    mechanism = HalvingQuantiles(
-        epsilon=asked.epsilon,
-        delta=asked.delta,
-        per_round=_per_round(asked, runs * tree.levels, public.relation),
-        tree=tree,
-        size=of.grid.size,
-        rows_per_person=public.rows_per_person,
-        groups=of.groups,
-        level=asked.level,
-    )
+    taken = chosen(asked, public, of)
+    mechanism = taken.mechanism
     return QuantilesPlan(
         mechanism=mechanism,
         relation=public.relation,
         guarantee=mechanism.guarantee(mechanism.promise(public.relation)),
         draw=_draw(asked, of, mechanism),
         check=mechanism.check,
+        reason=taken.reason,
         seconds=_SECONDS + _SECONDS_OF_DRAW * drawn + _SECONDS_OF_ROW * (public.rows or 0),
         asked=asked,
         about=public,
@@ -146,19 +133,8 @@ def planned(asked: Quantiles, about: Any) -> QuantilesPlan:
     )
 
 
-def _per_round(asked: Quantiles, rounds: int, relation: Relation) -> Fraction:
-    """The epsilon of one selection: an equal part, or more where a delta allows it."""
-    epsilon, delta = exact("epsilon", asked.epsilon), exact("delta", asked.delta)
-    equal = epsilon / rounds
-    if not delta:
-        return equal
-    accountant = rounds_accountant(asked.budget)
-    per_round = calibrated_rounds(epsilon, delta, rounds, Fraction(0), relation, accountant)
-    return max(equal, exact("epsilon", per_round.parameter))
-
-
 def _draw(
-    asked: Quantiles, of: AskedColumn, mechanism: HalvingQuantiles
+    asked: Quantiles, of: AskedColumn, mechanism: QuantileMechanism
 ) -> Callable[[SealedTable, Key], ReleasedQuantiles]:
     """The draw, with its codes as numbers of the grid and in the order that was asked for."""
     parts, whole = asked.parts

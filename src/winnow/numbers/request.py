@@ -10,10 +10,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
 
 from winnow.core.checks import Real, exact
-from winnow.core.options import EPSILON, Checked, Option
+from winnow.core.options import AUTO, EPSILON, Checked, Methods, Option
 from winnow.core.request import Run, run_of
 from winnow.errors import ParameterError
 from winnow.foreign import shown
+from winnow.numbers.methods import METHODS, Halving, QuantileMethod
+from winnow.select.top_k_methods import Joint
 
 if TYPE_CHECKING:
     from winnow.numbers.plan import QuantilesPlan
@@ -46,16 +48,16 @@ class AskedQuantiles(Checked):
     delta: Annotated[
         Real, Option("E.g. 1e-6: it may help with many quantiles.", "D", least=0, below=1)
     ] = 0.0
-    level: Annotated[
-        Real | None,
-        Option(
-            "Release intervals, too: all those of a group hold together with this probability. "
-            "They take two thirds of epsilon=.",
-            "P",
-            above=0,
-            below=1,
+    method: Annotated[
+        QuantileMethod | Joint | str,
+        Methods(
+            "auto takes the least predicted rank error, from public numbers. halving has "
+            "intervals; joint is one draw of all quantiles; cumulative counts the rows up to each "
+            "of few numbers.",
+            METHODS,
+            implied=True,
         ),
-    ] = None
+    ] = AUTO
     budget: Budget | None = None
     run: Run | None = None
 
@@ -68,6 +70,11 @@ class AskedQuantiles(Checked):
         if self.running.progress is not None:
             raise ParameterError("progress= is for rounds, and quantiles have none; leave it out")
         self.parts  # noqa: B018 - refuses what are no quantiles
+
+    @property
+    def level(self) -> Real | None:
+        """With what probability intervals hold; None: there are none."""
+        return self.method.level if isinstance(self.method, Halving) else None
 
     @property
     def running(self) -> Run:

@@ -33,6 +33,7 @@ from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded
 from winnow.read.bound_choice import BoundChoice, refuse_choice
 from winnow.read.counts import SealedCounts
+from winnow.read.joins import check_rows_of_join
 from winnow.read.kept import KeptCounts, KeptRows
 from winnow.read.people import BoundedPeople
 from winnow.read.scores import Scores, SealedScores
@@ -72,9 +73,12 @@ class SealedTable(InNotebook):
     largest that it may take."""
     stated_rows: int | None = None
     """A public number of rows that was said of it; ``n`` is its own, where that is public."""
+    joined: bool = False
+    """Whether it is a join: who has a row in every table is private."""
 
     def __post_init__(self) -> None:
         check_dropping(self.drops, self.relation, self.rows_per_person)
+        check_rows_of_join(self.joined, self.relation, self.rows_per_person)
 
     @property
     def n(self) -> int | None:
@@ -93,7 +97,8 @@ class SealedTable(InNotebook):
         """This table under another neighbour relation.
 
         To ask for substitution is to declare the number of rows public: with one row per person
-        ``n`` then says it, also of a table that was read under add-remove.
+        ``n`` then says it, also of a table that was read under add-remove. Of a join, or where a
+        column declares 'drop', that is refused.
         """
         return replace(self, relation=Relation.parse(relation))
 

@@ -24,7 +24,7 @@ from winnow.foreign import guarded, shown
 from winnow.read.bound_choice import GRID, BoundChoice, checked_bound
 from winnow.read.counts import check_unit
 from winnow.read.crossing import Rows, SealedTable, check_dropping, group
-from winnow.read.joins import check_people_of_join, check_rows_of_join
+from winnow.read.joins import Join, check_people_of_join, check_rows_of_join
 from winnow.read.kept import KeptRows, changed
 from winnow.read.options import Reading, TextFormat, reading_of, text_format_of
 from winnow.read.people import BoundedPeople
@@ -242,7 +242,8 @@ def read_table(
     who = replace(who, notes=declared.notes)
     related = Relation.parse(relation)
     check_people_of_join(source, person)
-    check_rows_of_join(source, related, int(max_rows))
+    joined = isinstance(source, Join)
+    check_rows_of_join(joined, related, int(max_rows))
     salt = salt_of_run(how.salt)
     key = os.urandom(16).hex() if salt is None else hashlib.blake2b(str(salt).encode()).hexdigest()
     query = HistogramQuery(declared.columns, person, int(max_rows), key)
@@ -264,7 +265,7 @@ def read_table(
         elif person is not None:
             people = BoundedPeople.of_rows(engine, person, int(max_rows))
         return SealedTable(
-            declared, content, int(max_rows), related, who, drops, people, choice
+            declared, content, int(max_rows), related, who, drops, people, choice, joined=joined
         ).stating(rows)
 
     if how.keep == "engine":

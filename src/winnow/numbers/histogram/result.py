@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.drawing import Plotted
-from winnow.core.frames import Columns, Framed
+from winnow.core.frames import Columns
 from winnow.core.notebook import Card, columns_card, number_text
-from winnow.core.saving import check_target, save_columns, with_counted, write_json
+from winnow.core.saving import Saved
 from winnow.numbers.histogram.bins import Bins
 from winnow.release.tables.intervals import Estimates
 from winnow.release.tables.result import ReleasedTable
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ReleasedHistogram(Plotted, Framed, Estimates):
+class ReleasedHistogram(Plotted, Saved, Estimates):
     """Counts of the rows in bins of a column of numbers, and of those without a number."""
 
     column: str
@@ -94,16 +93,6 @@ class ReleasedHistogram(Plotted, Framed, Estimates):
             step=document["step"],
             further=further,
         )
-
-    def save(self, path: str | Path, *, about: Mapping[str, Any] | None = None) -> None:
-        """Save whole or not at all, as CSV, Parquet or JSON, with guarantee and receipt."""
-        target = Path(path)
-        check_target(target)
-        if target.suffix.lower() == ".json":
-            write_json(target, self.to_dict() | ({"about": dict(about)} if about else {}))
-        else:
-            counted = (about or {}).get("receipt", {}).get("counted", "")
-            save_columns(target, with_counted(self.to_columns(), counted), about)
 
     def readable(self, level: float = 0.95) -> Columns:
         """Columns as texts for people: what is counted, the count, its error and interval."""

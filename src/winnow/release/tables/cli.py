@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from winnow.cli.derived import Typed
+from winnow.cli.of_table import DRAWN, DrawnRun
 from winnow.cli.options import (
     ASKED,
     SCHEMA_EXAMPLE,
@@ -17,16 +18,13 @@ from winnow.cli.options import (
     JsonOption,
     OutOption,
     SchemaOption,
-    SeedOption,
     bound_of,
     option,
-    plot_of,
     relation_of_people,
     some_of,
 )
 from winnow.cli.private_table import PrivateTable
-from winnow.cli.recording import UNRECORDED, Record, warn_of_other_labels
-from winnow.cli.reporting import reported, saved_then_shown
+from winnow.cli.reporting import reported
 from winnow.cli.with_cut import check_cut
 from winnow.core.relation import Relation
 from winnow.core.unit import about_counted
@@ -39,9 +37,6 @@ if TYPE_CHECKING:
     from winnow.core.schema import Schema
     from winnow.release.tables.plan import TabulatePlan
     from winnow.release.tables.result import ReleasedTable, ReleasedTables
-
-_MOST_SHOWN = 200
-"""Rows that the terminal shows of all tables together."""
 
 EXAMPLES = """\
 Examples:
@@ -75,10 +70,6 @@ WorkloadOption = Annotated[
         "prefixes:age*marginals:sex are prefixes within each cell of a table.",
     ),
 ]
-ReportOption = Annotated[
-    Path | None,
-    option("--report", "FILE", "A page with tables, errors and the receipt: one .html.", "Output"),
-]
 
 
 @reported()
@@ -87,55 +78,28 @@ def tabulate(
     asked: Typed[Tabulate],
     by: ByOption = None,
     workload: WorkloadOption = None,
-    seed: SeedOption = None,
-    record: Record = UNRECORDED,
-    out: OutOption = None,
-    report: ReportOption = None,
-    plot: Annotated[Path | None, plot_of("Draw the first tables")] = None,
-    json: JsonOption = False,
+    run: DrawnRun = DRAWN,
 ) -> None:
     """Release tables of counts, sums and means, with a standard error for every number.
 
     Tables that overlap agree with each other. What is measured, and how precisely, is chosen
     from public numbers so that errors are small, and never larger than with plain noise.
     """
-    from winnow.cli.files import check_targets, refuse_overwriting
-    from winnow.core.saving import check_target, receipt_path
-    from winnow.select.beside import rest_of
+    from winnow.show.report.tabulated import tables_page
 
-    relation, budget = private.account(record)
     check_cut(asked.with_cut, private.person is not None, "--person and --max-rows")
-    read = [*private.files(), private.schema]
-    check_targets(read, out, plot)
-    if report is not None:
-        check_target(report, (".html", ".htm"))
-        refuse_overwriting(read, "--report", report)
-    if out is not None and out.suffix.lower() == ".csv":
-        refuse_overwriting(read, "--out", receipt_path(out))
     declared, tables = _tables(private.schema, private.columns, by, workload, asked.values)
-    request = asked(by=tables, budget=budget, seed=seed)
-    own = replace(request, epsilon=rest_of(request.with_cut, request.epsilon) or request.epsilon,
-                  with_cut=0)  # fmt: skip
-    answers = own.plan(private.about(declared, relation)).answers or 0
-    printed = out is None and report is None and not json
-    if printed and answers > _MOST_SHOWN:
-        raise ParameterError(
-            f"these tables have more than {_MOST_SHOWN} answers, too many to show; give --out, "
-            "--report or --json"
-        )
-    with private.busy():
-        sealed = private.read(declared, relation, seed=seed)
-    warn_of_other_labels(budget, sealed)
-    released = request.plan(sealed).run(sealed, budget=budget, seed=seed)
-    written: list[tuple[str, Path]] = []
-
-    def show() -> None:
-        _show(released, written, whole=(out is None and report is None) or not written)
-
-    with saved_then_shown(released, json, show, "the tables are released and printed"):
-        written += _write(released, out, plot)
-        if report is not None:
-            written.append(("report", _write_report(released, report, private)))
+    run.release(
+        "tables",
+        private,
+        partial(asked, by=tables),
+        declared,
+        title="Tables",
+        page=tables_page,
+        show=_show,
+        draw=_draw,
+        answers=lambda request, about: request.plan(about).answers or 0,
+    )
 
 
 def _tables(
@@ -160,51 +124,21 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
 
 
-def _write(
-    released: Released[ReleasedTables], out: Path | None, plot: Path | None
-) -> list[tuple[str, Path]]:
-    from winnow.core.saving import write_whole
+def _draw(released: Released[ReleasedTables], ending: str) -> bytes:
+    from winnow.show.plots.tables import draw_tables
 
-    written = []
-    if out is not None:
-        released.value.save(out, about=released.to_about())
-        written.append(("tables", out))
-    if plot is not None:
-        from winnow.show.plots.tables import draw_tables
-
-        seeded = "" if released.receipt.randomness == "os" else " (seeded: not private)"
-        title = f"{released.guarantee}{seeded}"
-        write_whole(plot, draw_tables(released.value, title=title, ending=plot.suffix.lower()))
-        written.append(("figure", plot))
-    return written
+    seeded = "" if released.receipt.randomness == "os" else " (seeded: not private)"
+    return draw_tables(released.value, title=f"{released.guarantee}{seeded}", ending=ending)
 
 
-def _write_report(released: Released[ReleasedTables], report: Path, private: PrivateTable) -> Path:
-    from datetime import UTC, datetime
-
-    from winnow.core.saving import write_whole
-    from winnow.show.report.tabulated import tables_page
-
-    made = tables_page(
-        released,
-        title=f"Tables of {Path(private.table).stem}",
-        date=datetime.now(UTC).date().isoformat(),
-        rows_per_person=private.rows_of_person(released),
-    )
-    write_whole(report, made)
-    return report
-
-
-def _show(
-    released: Released[ReleasedTables], written: list[tuple[str, Path]], *, whole: bool
-) -> None:
+def _show(released: Released[ReleasedTables], written: Sequence[tuple[str, Path]]) -> None:
     from rich.text import Text
 
     from winnow.cli.printing import add_receipt, console, pairs, visible
 
     show = console()
     for table in released.value:
-        for each in _grids(table) if whole else ():
+        for each in () if any(what != "figure" for what, _ in written) else _grids(table):
             show.print(each)
     lines = pairs()
     for what, path in written:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from winnow.core.drawing import Plotted
 from winnow.core.frames import Columns, Framed, labelled
 from winnow.core.notebook import MOST_ROWS, Card, columns_card, number_text
-from winnow.core.saving import check_target, save_columns, with_counted, write_json
+from winnow.core.saving import Saved
 from winnow.errors import ParameterError
 from winnow.release.tables.estimates import Layer
 from winnow.release.tables.fit import nonnegative
@@ -165,7 +164,7 @@ class ReleasedTable(Plotted, Framed, Estimates):
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedTables(Plotted, Framed):
+class ReleasedTables(Plotted, Saved):
     """All tables of one release; what they have in common is the same in each."""
 
     parts: tuple[TablePart, ...]
@@ -260,10 +259,10 @@ class ReleasedTables(Plotted, Framed):
             return self.tables[0]._card().with_notes(*notes)
         lines = [
             (table.part.title, f"{table.estimate.size:,}", number_text(_typical(table)))
-            for table in self.tables[:MOST_ROWS]
+            for table in self.tables
         ]
         heads = ("table", "answers", "standard error")
-        return Card(f"{len(self.parts)} tables", heads, lines, len(self.parts), 2,
+        return Card(f"{len(self.parts)} tables", heads, lines, 2, MOST_ROWS,
                     notes=[*self._means(), *notes],
                     picture=self._picture if self.parts else None)  # fmt: skip
 
@@ -295,21 +294,6 @@ class ReleasedTables(Plotted, Framed):
             ],
             **({"notes": list(self.notes)} if self.notes else {}),
         }  # fmt: skip
-
-    def save(self, path: str | Path, *, about: Mapping[str, Any] | None = None) -> None:
-        """Save whole or not at all, as CSV, Parquet or JSON.
-
-        ``about`` (the guarantee and the receipt) goes into the metadata of Parquet and beside
-        the tables in JSON; beside a CSV file it gets a file of its own, FILE.receipt.json.
-        """
-        target = Path(path)
-        check_target(target)
-        match target.suffix.lower():
-            case ".json":
-                write_json(target, self.to_dict() | ({"about": dict(about)} if about else {}))
-            case _:
-                counted = (about or {}).get("receipt", {}).get("counted", "")
-                save_columns(target, with_counted(self.to_columns(), counted), about)
 
     def __iter__(self) -> Iterator[ReleasedTable]:
         return iter(self.tables)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.notebook import escaped as text
 from winnow.core.schema import cells_text
 from winnow.errors import ParameterError
 from winnow.release.query_errors import QueryErrors
@@ -24,6 +23,7 @@ from winnow.show.plots.release import (
     draw_parts,
     draw_truth,
 )
+from winnow.show.report.frame import Frame
 from winnow.show.report.numbers import (
     PartErrors,
     accuracy_by_part,
@@ -31,9 +31,8 @@ from winnow.show.report.numbers import (
     fitted_fractions,
     measured_rows,
 )
-from winnow.show.report.page import figure, heading, page, pairs_table, paragraph, table, tiles
-from winnow.show.report.promise import promise_in_words
-from winnow.show.report.tables import RED_LINES, column_table, counted_words, workload_tables
+from winnow.show.report.page import figure, heading, paragraph, table, tiles
+from winnow.show.report.tables import RED_LINES, column_table, workload_tables
 
 if TYPE_CHECKING:
     from winnow.core.column import Column
@@ -79,52 +78,22 @@ def release_page(
             "this distribution was read from a file, and a report needs the release itself; make "
             "it of that"
         )
-    body = [f"<h1>{text(title)}</h1>\n", _lead(released, date, private is not None)]
-    if released.receipt.randomness != "os":
-        body.append(
-            paragraph(
-                "Seeded: this release is repeatable, for tests only. It is not private.", "warning"
-            )
-        )
-    body.append(counted_words(released))
-    promise = promise_in_words(released.guarantee, rows_per_person)
-    promised = heading("What is promised") + "".join(map(paragraph, promise))
-    body += [_tables(synthetic), _columns(synthetic)]
+    parts, after = [_tables(synthetic), _columns(synthetic)], [_method(synthetic)]
     if isinstance(errors, QueryErrors):
-        body += [_accuracy(synthetic, errors), promised, _method(synthetic), _rounds(errors)]
-        body.append(_measured(synthetic, errors))
+        parts.append(_accuracy(synthetic, errors))
+        after += [_rounds(errors), _measured(synthetic, errors)]
     else:
-        body += [_answer_accuracy(synthetic), promised, _method(synthetic)]
-    body += [
-        heading("Receipt"),
-        pairs_table([("guarantee", str(released.guarantee)), *released.receipt.lines()]),
-    ]
-    banner = ""
-    if private is not None:
-        banner = (
-            f'<div class="danger">{text(PRIVATE)}. This page shows true answers of the private '
-            "table, without noise.</div>\n"
-        )
-        body.append(_private(synthetic, private))
-        title = f"{PRIVATE} - {title}"
-    return page(title, "".join(body), banner)
-
-
-def _lead(released: Released[SyntheticDistribution], date: str, private: bool) -> str:
-    """What was released, and for whom."""
-    workload = released.value.workload
-    what = f"{workload.size:,} numbers" if workload.size > 1 else "One number"
-    when = f" of {date}" if date else ""
-    whom = (
-        "The framed section at the end shows true answers: this copy is for the owner only."
-        if private
-        else "It is for everyone: all of it comes from released numbers, and may be published."
-    )
-    return paragraph(
-        f"{what} about a private table, and a synthetic table to work with: a release{when} with "
-        f"noise that protects every {released.guarantee.unit.name}. {whom}",
-        "lead",
-    )
+        parts.append(_answer_accuracy(synthetic))
+    numbers = synthetic.workload.size
+    what = f"{numbers:,} numbers" if numbers > 1 else "One number"
+    what += " about a private table, and a synthetic table to work with"
+    frame = Frame(released, title, date, rows_per_person)
+    if private is None:
+        whom = "It is for everyone: all of it comes from released numbers, and may be published."
+        return frame.page(what, parts, whom=whom, after="".join(after))
+    whom = "The framed section at the end shows true answers: this copy is for the owner only."
+    owned = _private(synthetic, private)
+    return frame.page(what, parts, whom=whom, after="".join(after), banner=PRIVATE, private=owned)
 
 
 def _tables(synthetic: SyntheticDistribution) -> str:

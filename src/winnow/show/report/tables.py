@@ -22,7 +22,6 @@ from winnow.show.report.page import paragraph, scrolled
 
 if TYPE_CHECKING:
     from winnow.core.column import Column
-    from winnow.core.released import Released
     from winnow.core.workloads.part import Part
     from winnow.release.synthetic import SyntheticDistribution
 
@@ -63,12 +62,6 @@ class ReaderTable:
         drawn, across = (_bars(self), 1) if self.estimate.ndim == 1 else _heat(self)
         wide = " wide" if across > _FEW else ""
         return f'<section class="card{wide}"><h3>{text(self.title)}</h3>\n{drawn}</section>\n'
-
-
-def counted_words(released: Released[Any]) -> str:
-    """What was counted, next to the numbers, where a bound may have left something out."""
-    notes = released.note()
-    return "".join(paragraph(f"{name.capitalize()}: {words}.", "warning") for name, words in notes)
 
 
 def workload_tables(synthetic: SyntheticDistribution) -> list[ReaderTable]:
