@@ -77,6 +77,7 @@ from winnow.numbers.bounds.result import ReleasedBounds as ReleasedBounds
 from winnow.numbers.bounds.verb import bounds as bounds
 from winnow.numbers.histogram.result import ReleasedHistogram as ReleasedHistogram
 from winnow.numbers.histogram.verb import histogram as histogram
+from winnow.numbers.in_bins import in_bins as in_bins
 from winnow.numbers.methods import Cumulative as Cumulative
 from winnow.numbers.methods import Halving as Halving
 from winnow.numbers.moments.result import ReleasedMoments as ReleasedMoments
