@@ -43,6 +43,7 @@ from winnow.learn.audit.additive import additive_enumerated, additive_twins
 from winnow.learn.audit.balanced import balanced_enumerated, balanced_twins
 from winnow.learn.audit.binned import binned_enumerated, binned_faithful, binned_twins
 from winnow.learn.audit.boosted import boosted_enumerated, boosted_twins
+from winnow.learn.audit.calibrated import calibrated_enumerated, calibrated_twins
 from winnow.learn.audit.either import either_enumerated, either_faithful, either_twins
 from winnow.lp.audit import lp_enumerated, lp_faithful, lp_twins
 from winnow.numbers.audit.halving import quantiles_enumerated, quantiles_faithful, quantiles_twins
@@ -154,6 +155,7 @@ def _tables(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from boosted_enumerated(quick=quick)
     yield from either_enumerated(quick=quick)
     yield from binned_enumerated(quick=quick)
+    yield from calibrated_enumerated(quick=quick)
     yield from quantiles_enumerated(quick=quick)
     yield from joint_enumerated(quick=quick)
     yield from histogram_enumerated()
@@ -178,6 +180,7 @@ def _tables(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from boosted_twins(quick=quick)
     yield from either_twins(quick=quick)
     yield from binned_twins(quick=quick)
+    yield from calibrated_twins(quick=quick)
     yield from quantiles_twins(quick=quick, seed=seed)
     yield from joint_twins(seed=seed)
     yield from histogram_twins()
