@@ -166,6 +166,18 @@ def test_what_cannot_be_chosen_is_refused_before_the_charge(made: Any, match: st
         made()
 
 
+def test_what_an_engine_keeps_is_refused_before_the_charge_where_memory_is_needed() -> None:
+    frame = log(3, people=60).assign(group="g")
+    given: dict[str, Any] = {"person": "who", "items": ITEMS, "max_items": "auto"}
+    groups = wn.Groups("group", names=["g"], most=1)
+    kept = wn.Reading(keep="engine")
+    counts = wn.counts(frame, item="page", by=groups, reading=kept, **given)
+    budget = Budget(9)
+    with pytest.raises(wn.ParameterError, match="keep='memory'"):
+        wn.top_k(counts, k=2, epsilon=5.0, budget=budget)
+    assert budget.spent.amount == 0
+
+
 def test_commands_choose_a_bound(tmp_path: Path) -> None:
     file, schema, items = tmp_path / "log.csv", tmp_path / "s.json", tmp_path / "items.txt"
     log(3).to_csv(file, index=False)
