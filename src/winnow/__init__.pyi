@@ -64,6 +64,7 @@ from winnow.learn.methods import OneRule as OneRule
 from winnow.learn.methods import VoteOrAdditive as VoteOrAdditive
 from winnow.learn.predictor import Predictor as Predictor
 from winnow.learn.predictor import load_predictor as load_predictor
+from winnow.learn.stacked import StackedPredictor as StackedPredictor
 from winnow.learn.verb import learn as learn
 from winnow.lp.files import read_lp as read_lp
 from winnow.lp.methods import PersonRows as PersonRows
@@ -76,6 +77,8 @@ from winnow.numbers.bounds.result import ReleasedBounds as ReleasedBounds
 from winnow.numbers.bounds.verb import bounds as bounds
 from winnow.numbers.histogram.result import ReleasedHistogram as ReleasedHistogram
 from winnow.numbers.histogram.verb import histogram as histogram
+from winnow.numbers.methods import Cumulative as Cumulative
+from winnow.numbers.methods import Halving as Halving
 from winnow.numbers.moments.result import ReleasedMoments as ReleasedMoments
 from winnow.numbers.moments.verb import moments as moments
 from winnow.numbers.result import ReleasedQuantiles as ReleasedQuantiles

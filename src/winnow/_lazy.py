@@ -50,9 +50,9 @@ def attach(
 
 def _homes(stub: Path) -> dict[str, tuple[str, str]]:
     """Each public name of a stub, with the module and the name behind it."""
-    found = {}
+    homes = {}
     for statement in ast.parse(stub.read_text(encoding="utf-8")).body:
         if isinstance(statement, ast.ImportFrom) and statement.module is not None:
             for name in statement.names:
-                found[name.asname or name.name] = (statement.module, name.name)
-    return found
+                homes[name.asname or name.name] = (statement.module, name.name)
+    return homes

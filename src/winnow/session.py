@@ -124,7 +124,7 @@ class Session:
             self.budget = budget
         elif ledger is None:
             if dataset is not None:
-                raise ParameterError("dataset= belongs to a ledger; name it")
+                raise ParameterError("dataset= belongs to a ledger; give ledger=, too")
             if epsilon is None:
                 raise ParameterError("a session needs its cap; give epsilon=")
             self.budget = Budget(**caps)
@@ -144,7 +144,9 @@ class Session:
         or for ``wn.plan.ask`` a session that answers.
         """
         if not isinstance(plan, Plan):
-            raise ParameterError(f"{shown(plan)} is no plan; give one of wn.plan, or call a verb")
+            raise ParameterError(
+                f"{shown(plan)} is not a plan; make one with wn.plan, or call a verb"
+            )
         seed = None if self._seeds is None else next(self._seeds)
         given = self._own_table() if data is None else data
         return plan.run(given, budget=self.budget, seed=seed)
@@ -279,8 +281,8 @@ class Session:
         relation = Relation.parse(options.pop("relation", self.relation))
         if relation is not self.relation:
             raise RelationMismatch(
-                f"this session speaks of {self.relation} and the call of {relation}; "
-                "use one relation for all releases of a session"
+                f"this session is under {self.relation} and this call under {relation}; use one "
+                "relation for all releases of a session"
             )
         if "budget" in options:
             raise ParameterError("a session charges its own budget; leave out budget=")
@@ -321,7 +323,9 @@ def _relation(relation: str | Relation | None, table: SealedTable | None) -> Rel
 def _refuse_beside(budget: Budget, **said: Any) -> None:
     """Refuse what a budget says already; a relation may be said again if it is the same."""
     if not isinstance(budget, Budget):
-        raise ParameterError(f"budget={shown(budget)} is no budget; give wn.Budget(epsilon, delta)")
+        raise ParameterError(
+            f"budget={shown(budget)} is not a budget; give wn.Budget(epsilon, delta)"
+        )
     relation = said.pop("relation")
     if relation is not None and budget.relation is not Relation.parse(relation):
         raise RelationMismatch(f"the budget is under {budget.relation}, not {relation}")

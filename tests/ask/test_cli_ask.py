@@ -204,7 +204,7 @@ def test_independent_answers_are_asked_for_and_gone_on_with(files: Path) -> None
     assert [a["number"] for a in found["answers"]] == [None, 1]
     (files / "questions.txt").write_text("sex = Male\nage = 0..40\n")
     over = invoke([*asked, "independent", *state, *batch])
-    assert over.exit_code == 2 and "2 new questions, and 1 of the 3" in over.stderr
+    assert over.exit_code == 2 and "2 new questions were asked, and only 1 of the 3" in over.stderr
 
 
 def test_a_plan_of_both_methods_is_shown_and_saved(files: Path) -> None:
@@ -264,10 +264,10 @@ def test_a_session_can_be_recorded(files: Path) -> None:
         (["--synthesise", "marginals:1", "--out", "a.csv", "--method", "independent"], "no hypo"),
         (["--smoothness", "1", *WEIGHTS], "universe"),
         (["--phi", "0.1", *WEIGHTS], "universe"),
-        (["--universe", "12", "--smoothness", "1", "--phi", "far"], "no number"),
-        (["--universe", "missing.csv", *WEIGHTS], "no file with a list"),
+        (["--universe", "12", "--smoothness", "1", "--phi", "far"], "not a number"),
+        (["--universe", "missing.csv", *WEIGHTS], "nor a file with a list"),
         (["--universe", "QUESTIONS", *WEIGHTS], "give the columns"),
-        (["--warm-start", "much", *WEIGHTS], "is no number; give one, or auto"),
+        (["--warm-start", "much", *WEIGHTS], "is not a number; give one, or auto"),
         (
             ["--threshold", "0.1", "--method", "auto"],
             "choose it with --method mult",

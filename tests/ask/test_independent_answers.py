@@ -86,13 +86,13 @@ def test_a_question_has_one_answer_and_counts_once() -> None:
     assert [a.number for a in session.ask_all(wn.predicates([wn.where(b=1)] * 2))] == [1, None]
     assert session.exhausted and session.status == "exhausted"
     assert session.ask(wn.where(a=1)).value == first.value
-    with pytest.raises(InputError, match="1 new questions, and 0 of the 2"):
+    with pytest.raises(InputError, match="1 new questions were asked, and only 0 of the 2"):
         session.ask(wn.where(a=2))
 
 
 def test_a_workload_that_does_not_fit_is_refused_whole() -> None:
     session = opened(max_queries=5)
-    with pytest.raises(InputError, match="12 new questions, and 5 of the 5"):
+    with pytest.raises(InputError, match="12 new questions were asked, and only 5 of the 5"):
         session.ask_all(wn.marginals(2))
     assert session.rounds == 0
 

@@ -540,7 +540,7 @@ def test_a_list_of_cells_that_is_none_is_refused() -> None:
     wrong = [
         ({"universe": [("x",)]}, "a label for each"),
         ({"universe": []}, "neither a number of cells"),
-        ({"universe": np.array([[99, 0, 0]])}, "a code that its column has not"),
+        ({"universe": np.array([[99, 0, 0]])}, "a code that its column does not have"),
         ({"universe": np.array([[0, 0, 0]]), "smoothness": 0.5}, "smoothness= is for sampled"),
         ({"universe": np.array([[0, 0, 0]]), "phi": "rows"}, "for sampled cells"),
         ({"universe": np.array([[0, 0, 0]]), "method": "independent"}, "independent has none"),
@@ -755,11 +755,11 @@ def test_bad_questions_are_refused_and_cost_no_round() -> None:
         session.ask(wn.marginals(1))
     with pytest.raises(InputError, match="not a question"):
         session.ask("a = 1")
-    with pytest.raises(InputError, match="another schema"):
+    with pytest.raises(InputError, match="different schema"):
         session.ask(wn.where(a=1).over({"a": 4}))
     with pytest.raises(InputError, match="no column"):
         session.ask(wn.where(z=1))
-    with pytest.raises(InputError, match="another schema"):
+    with pytest.raises(InputError, match="different schema"):
         session._ask(Question(Schema.parse({"a": 4}), {}))
     assert session.rounds == 0
     assert questions_of(SCHEMA, wn.marginals(1)).size == 12
@@ -915,7 +915,7 @@ def test_fresh_answers_can_be_limited() -> None:
         assert kinds == ["unchecked"] * 8 and weights.rounds == 0
         assert sum(each.kind == "fresh" for each in weights.ask_many(asked, fresh=1)) == 1
     with asking(table, method="independent", **options) as single:
-        with pytest.raises(wn.SessionExhausted, match="3 fresh answers"):
+        with pytest.raises(wn.SessionExhausted, match="3 new answers"):
             single.ask_many(asked, fresh=3)
         assert single.rounds == 0
         single.ask_many(asked[:3], fresh=3)

@@ -78,8 +78,8 @@ def test_a_codebook_without_values_leaves_all_columns_to_be_filled_in() -> None:
         ("age,blob,a|b,,,,", "type='blob' is unknown"),
         ("age,integer,,5,,,", "low..high"),
         ("age,integer,,9..1,3,,", "do not increase"),
-        ("age,text,a|a,,,,", "stands more than once"),
-        ("age,text,a|b,,,burn,", "none of other, clip and drop"),
+        ("age,text,a|a,,,,", "appears more than once"),
+        ("age,text,a|b,,,burn,", "give other, clip or drop"),
         ("age,text,a|b", "has 3 fields"),
     ],
 )

@@ -93,14 +93,14 @@ def test_a_command_takes_of_the_top_what_it_has(votes: Path, tmp_path: Path) -> 
     ("text", "says"),
     [
         ("epsilom = 1\n", "epsilom"),
-        ("[select]\nepsilom = 1\n", "no option of winnow select"),
+        ("[select]\nepsilom = 1\n", "not an option of winnow select"),
         ("[selekt]\nepsilon = 1\n", "[selekt]"),
         ("[plan.selekt]\nepsilon = 1\n", "[plan.selekt]"),
         ("[plan]\nepsilon = 1\n", "[plan.select]"),
         ("[select.more]\nepsilon = 1\n", "[select.more]"),
         ("seed = 1\n", "command line alone"),
         ("[select]\nseed = 1\n", "command line alone"),
-        ("epsilon = [[1]]\n", "no text, number"),
+        ("epsilon = [[1]]\n", "not a text, a number"),
         ("epsilon = = 1\n", "cannot be read"),
     ],
 )

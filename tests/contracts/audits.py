@@ -16,7 +16,8 @@ from winnow.itemsets.audit.model import broken_on_baskets
 from winnow.learn.audit import additive as learning
 from winnow.learn.audit import balanced, binned, boosted, either
 from winnow.lp import audit as programs
-from winnow.numbers import audit as halving
+from winnow.numbers.audit import halving
+from winnow.numbers.audit import joint as lists
 from winnow.numbers.bounds import audit as ends
 from winnow.numbers.histogram import audit as histograms
 from winnow.numbers.moments import audit as sums
@@ -28,7 +29,7 @@ from winnow.release.matrices.mechanism import MeasureLinear
 from winnow.release.rounds.audit import rounds
 from winnow.release.rounds.audit import warm_start as started
 from winnow.release.tables import audit as tables
-from winnow.select.audit import cut_away
+from winnow.select.audit import cut_away, people_look
 from winnow.select.audit import labels as found_labels
 
 OTHERS = {
@@ -53,6 +54,10 @@ OTHERS = {
         made.title: (made, weighted.weighted_enumerated, weighted.weighted_twins)
         for made in (weighted.weighted(), weighted.or_selected(), weighted.or_canonical())
     },
+    **{
+        made.title: (made, people_look.look_enumerated, people_look.look_twins)
+        for made in (people_look.made(), people_look.chosen())
+    },
     "cut": (cut_away.made(), cut_away.cut_enumerated, cut_away.cut_twins),
     **{
         made.title: (made, found_labels.labels_enumerated, found_labels.labels_twins)
@@ -70,6 +75,7 @@ OTHERS = {
     "either": (either.made(), either.either_enumerated, either.either_twins),
     "binned": (binned.made(), binned.binned_enumerated, binned.binned_twins),
     "quantiles": (halving.made((5,)), halving.quantiles_enumerated, halving.quantiles_twins),
+    "joint quantiles": (lists.made((5,)), lists.joint_enumerated, lists.joint_twins),
     "histogram": (
         histograms.histogram(Relation.ADD_REMOVE),
         histograms.histogram_enumerated,

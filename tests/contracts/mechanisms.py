@@ -53,6 +53,7 @@ from winnow.mechanisms import CLASSES, ITEMSETS, TABLE, MechanismRow, row_named
 from winnow.numbers.bounds.edges import sides_of
 from winnow.numbers.bounds.mechanism import TailEdges
 from winnow.numbers.histogram.request import Histogram
+from winnow.numbers.joint import JointQuantiles
 from winnow.numbers.mechanism import HalvingQuantiles
 from winnow.numbers.moments.audit import column as valued
 from winnow.numbers.moments.audit import made as made_sums
@@ -78,6 +79,7 @@ from winnow.select.crossing.selection import FromClasses, SparseVectorStream
 from winnow.select.label_methods import OF_LABELS
 from winnow.select.mechanisms.cut_away import MeasureCut, WithCut
 from winnow.select.mechanisms.noisy_counts import WithCounts
+from winnow.select.mechanisms.people_look import PeopleLook
 from winnow.select.mechanisms.ranked import Repeated
 from winnow.select.methods import OF_SCORES, Sizes
 from winnow.select.top_k_methods import OF_LISTS, PrivateLabelsMethod
@@ -338,6 +340,8 @@ def _with_cut() -> Iterator[Subject]:
 
     yield Subject("cut away", MeasureCut(1, BOUND), people, measured, ())
 
+    yield Subject("look at people", PeopleLook(1, (1, 2, 4)), people, measured, ())
+
     def both(turn: int = 0, relation: Relation = Relation.ADD_REMOVE) -> Any:
         return scores(turn, relation), people(turn)[0]
 
@@ -572,6 +576,8 @@ def _quantiles() -> Iterator[Subject]:
 
     made = HalvingQuantiles(1, Fraction(1, 2), QuantileTree((1, 2), 3), 3, 1)
     yield Subject("quantiles, halving", made, table, drawn, (), looks=True)
+    yield Subject("quantiles, joint", JointQuantiles(1, (1, 2), 3, 3, 1), table, drawn, (),
+                  looks=True)  # fmt: skip
 
     def counted(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
         plan = replace(in_bins.plan(data), mechanism=mechanism)

@@ -93,7 +93,7 @@ def test_a_session_runs_a_plan_on_its_own_table_and_nothing_else_as_a_plan() -> 
     session = wn.Session(table, epsilon=2)
     plan = planned("tabulate", table)
     assert session.run(plan).receipt.event == plan.event
-    with pytest.raises(wn.ParameterError, match="is no plan"):
+    with pytest.raises(wn.ParameterError, match="is not a plan"):
         session.run("tabulate")  # type: ignore[arg-type]
     with pytest.raises(wn.ParameterError, match="without a table"):
         wn.Session(epsilon=2, relation="substitution").run(plan)

@@ -136,7 +136,7 @@ def test_the_errors_of_public_items_are_those_of_the_released_table() -> None:
     assert found.standard_error == pytest.approx(plan.rows[0].standard_error)
     wanted = wn.plan.tabulate(counted, error=20)
     assert wanted.error <= 20 < wn.plan.tabulate(counted, epsilon=wanted.epsilon * 0.99).error
-    with pytest.raises(wn.ParameterError, match="nothing is known of this error"):
+    with pytest.raises(wn.ParameterError, match="this error cannot be predicted"):
         wn.plan.tabulate(private_items("add-remove"), delta=1e-6, error=20)
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import winnow as wn
 from winnow.audit.replay.commands import shown
+from winnow.core.tape import WrittenKey
 from winnow.privacy import ApproxDP, Gaussian, PureDP
 from winnow.privacy.ledger import Ledger, RecordedBudget
 
@@ -26,12 +29,35 @@ COUNTS = RNG.integers(0, 300, 40)
 POINTS = RNG.normal(size=(200, 2)).clip(-1, 1)
 
 
+NUMBERED = SCHEMA | {"b": {"type": "number", "low": 0, "high": 3}}
+FRAME = pd.DataFrame(ROWS).assign(person=np.arange(300) % 150)
+PEOPLE = pd.DataFrame({"person": np.arange(150), "town": np.arange(150) % 3})
+
+
 def table() -> wn.SealedTable:
     return wn.read_table(ROWS, schema=SCHEMA, unit="row", relation="add-remove")
 
 
 def items(known: bool) -> wn.SealedBaskets:
     return wn.read_baskets(BASKETS, unit="basket", items=ITEMS if known else None)
+
+
+def numbers() -> wn.SealedTable:
+    return wn.read_table(ROWS, schema=NUMBERED, unit="row", relation="add-remove")
+
+
+def visits(source: Any = FRAME, **how: Any) -> wn.SealedCounts:
+    return wn.counts(source, item="b", person="person", max_items=2, **how)
+
+
+def joined() -> wn.Join:
+    return wn.Join(FRAME, PEOPLE, on="person")
+
+
+def towns() -> wn.SealedTable:
+    return wn.read_table(
+        joined(), schema={"b": 4, "town": 3}, person="person", max_rows=2, relation="add-remove"
+    )
 
 
 Verb = Callable[..., Any]
@@ -42,6 +68,12 @@ PURE: dict[str, Verb] = {
     "open_above": lambda **ask: wn.open_above(threshold=100, **ask),
     "open_selection": lambda **ask: wn.open_selection(**ask),
     "mips": lambda **ask: wn.mips(np.eye(4), wn.seal_query(np.ones(4), sensitivity=1), **ask),
+    "bounds": lambda **ask: wn.bounds(numbers(), "b", **ask),
+    "describe": lambda **ask: wn.describe(numbers(), **ask),
+    "histogram": lambda **ask: wn.histogram(numbers(), "b", bins=3, **ask),
+    "histogram, by quantiles": lambda **ask: wn.histogram(
+        numbers(), "b", bins=3, split="quantiles", **ask
+    ),
 }
 """They take no delta, or none by default."""
 
@@ -57,7 +89,24 @@ VERBS: dict[str, Verb] = {
     "release, graphical": lambda **ask: wn.release(
         table(), wn.marginals(2), method=wn.Graphical(rounds=2), **ask
     ),
+    "moments": lambda **ask: wn.moments(numbers(), "b", ["mean", "deviation"], **ask),
+    "moments, by group": lambda **ask: wn.moments(numbers(), "b", ["mean"], by=["a"], **ask),
+    "quantiles": lambda **ask: wn.quantiles(numbers(), "b", [0.25, 0.5], **ask),
+    "quantiles, by group": lambda **ask: wn.quantiles(numbers(), "b", [0.5], by=["a"], **ask),
+    "labels": lambda **ask: wn.labels(visits(), **ask),
+    "labels, of a join": lambda **ask: wn.labels(visits(joined()), **ask),
+    "top_k, private items": lambda **ask: wn.top_k(visits(), k=2, **ask),
+    "top_k, by group": lambda **ask: wn.top_k(visits(by="a"), k=2, **ask),
+    "top_k, by group of a join": lambda **ask: wn.top_k(visits(joined(), by="town"), k=2, **ask),
+    "tabulate, a join": lambda **ask: wn.tabulate(towns(), ["b", "town"], **ask),
     "ask": lambda **ask: wn.ask(table().stating(300), max_queries=20, **ask),
+    "ask, a hypothesis": lambda **ask: wn.ask(
+        table().stating(30_000), max_queries=5_000, method=wn.MultiplicativeWeights(), **ask
+    ),
+    "ask, a hypothesis from nothing": lambda **ask: wn.ask(
+        table().stating(30_000), max_queries=5_000,
+        method=wn.MultiplicativeWeights(warm_start=0, fallback=0), **ask,
+    ),
     "boost": lambda **ask: wn.boost(
         wn.seal_examples(np.where(POINTS > 0, 1, -1).T, np.where(POINTS[:, 0] > 0, 1, -1)),
         rounds=3, **ask,
@@ -102,31 +151,29 @@ def test_a_budget_serves_each_verb_in_equal_parts_that_add_up_to_its_cap(
         VERBS[verb](epsilon=EPSILON / parts, delta=DELTA / parts, budget=budget, seed=1)
 
 
-def own_labels(**ask: Any) -> object:
-    return wn.labels(wn.counts(ROWS, item="a", unit="row"), **ask)
+MIXED: dict[str, Verb] = {
+    "tabulate": lambda **ask: wn.plan.tabulate(table(), ["a", "b"], **ask),
+    "itemsets": lambda **ask: wn.plan.itemsets(items(True), size=2, k=5, **ask),
+    "itemsets, private items, counts": lambda **ask: wn.plan.itemsets(
+        items(False), size=2, k=5, supports="winners", **ask
+    ),
+    "release": lambda **ask: wn.plan.release(table(), wn.marginals(2), **ask),
+    "mwem": lambda **ask: wn.plan.release(
+        table(), wn.marginals(2), method=wn.MWEM(rounds=3), **ask
+    ),
+    "labels": lambda **ask: wn.plan.labels(wn.counts(ROWS, item="a", unit="row"), **ask),
+    "select": lambda delta, **ask: wn.plan.select(wn.plan.scores(4), **ask),
+}  # fmt: skip
 
 
-MIXED = {
-    "tabulate": VERBS["tabulate"],
-    "itemsets, public items, k=5": VERBS["itemsets, public items, k=5"],
-    "itemsets, private items, k=5, counts": VERBS["itemsets, private items, k=5, counts"],
-    "release, mwem": VERBS["release, mwem"],
-    "labels": own_labels,
-    "select": lambda delta, **ask: PURE["select"](**ask),
-}
-
-
-def test_a_budget_serves_quarters_of_different_verbs_in_any_order() -> None:
+@pytest.mark.parametrize("first", MIXED)
+def test_a_budget_serves_quarters_of_different_verbs_in_any_order(first: str) -> None:
     """One verb, and three times another, also one whose delta is all its own."""
-    made = {}
-    for name, verb in MIXED.items():
-        quarter = wn.Budget(EPSILON / 4, DELTA / 4)
-        made[name] = verb(epsilon=EPSILON / 4, delta=DELTA / 4, budget=quarter, seed=1)
-    for first in made.values():
-        for other in made.values():
-            budget = wn.Budget(EPSILON, DELTA)
-            for done in (first, other, other, other):
-                budget.charge(done.receipt.event, stated=done.guarantee)
+    for other in MIXED:
+        budget = wn.Budget(EPSILON, DELTA)
+        for name in (first, other, other, other):
+            plan = MIXED[name](epsilon=EPSILON / 4, delta=DELTA / 4, budget=budget)
+            budget.charge(plan.event, stated=plan.guarantee)
 
 
 @pytest.mark.slow
@@ -139,12 +186,42 @@ def test_a_budget_that_is_partly_used_serves_each_verb_at_what_is_left(verb: str
 
 
 @pytest.mark.parametrize("verb", VERBS)
+def test_who_gets_all_of_a_budget_has_the_noise_of_a_release_without_one(verb: str) -> None:
+    ask = {"epsilon": EPSILON, "delta": DELTA, "seed": 1}
+    found = VERBS[verb](budget=wn.Budget(EPSILON, DELTA), **ask).receipt.event
+    if verb == "quantiles":  # 2 x epsilon/2 of pure privacy, and 1.2 % more where delta composes
+        assert found != VERBS[verb](**ask).receipt.event
+    else:
+        assert found == VERBS[verb](**ask).receipt.event
+
+
+@pytest.mark.parametrize("verb", VERBS)
 def test_a_ledger_serves_each_verb_once_at_exactly_its_cap(verb: str, tmp_path: Path) -> None:
     ledger = Ledger.open(tmp_path / "ledger", create=True)
     ledger.open_dataset("data", epsilon=EPSILON, delta=DELTA)
     budget = RecordedBudget(ledger, "data")
     VERBS[verb](epsilon=EPSILON, delta=DELTA, budget=budget, seed=1)
     assert ledger.verify().ok
+
+
+@pytest.mark.parametrize("part", [1, Fraction(1, 4)])
+def test_a_request_that_is_made_again_is_planned_as_it_was(part: Fraction, tmp_path: Path) -> None:
+    """Whatever was charged before it, and since."""
+    ledger = Ledger.open(tmp_path / "ledger", create=True)
+    ledger.open_dataset("data", epsilon=EPSILON, delta=DELTA)
+    key = WrittenKey.fresh()
+    ask = {"epsilon": float(EPSILON * part), "delta": float(Fraction(DELTA) * part)}
+
+    def asked() -> Any:
+        budget = RecordedBudget(ledger, "data", request="tonight", written=key)
+        return wn.release(table(), wn.marginals(2), budget=budget, **ask)
+
+    if part < 1:
+        ledger.charge("data", Gaussian(40, "add-remove"))
+    first = asked()
+    if part < 1:
+        ledger.charge("data", Gaussian(20, "add-remove"))
+    assert asked().receipt.event == first.receipt.event
 
 
 @pytest.mark.parametrize("command", ["tabulate", "release", "itemsets", "top-k"])

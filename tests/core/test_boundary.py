@@ -64,7 +64,7 @@ ITEMSETS = {
 LEARNING = {
     "Predictor", "PrivateClassifier", "learn", "load_predictor", "labelled", "Labelled",
     "Additive", "AdditivePredictor", "Boosted", "BoostedPredictor", "OneRule",
-    "VoteOrAdditive",
+    "StackedPredictor", "VoteOrAdditive",
 }  # fmt: skip
 
 

@@ -70,7 +70,7 @@ def test_all_problems_of_a_schema_are_told_at_once() -> None:
         ({"range": [0, 1], "bins": 0}, "1 or more"),
         ({"values": ["a"], "missing": "none"}, "as null among its values"),
         ({"values": ["a"], "missing": True, "na": ["a"]}, "choose one"),
-        ({"values": ["a"], "na": [1]}, "lists texts"),
+        ({"values": ["a"], "na": [1]}, "not a list of texts"),
         ({"codes": 3, "other": True, "drop": True}, "give one"),
         ({"codes": 3, "other": "x", "missing": "x"}, "different labels"),
         ({"buckets": 0}, "1 or more"),

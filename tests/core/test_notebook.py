@@ -32,6 +32,17 @@ def released(**options: Any) -> Any:
     return flat_release(table(), wn.marginals(2), epsilon=1.0, delta=1e-6, seed=1, **options)
 
 
+def number_plans() -> dict[str, Any]:
+    about = wn.plan.table({"x": {"type": "number", "low": 0, "high": 9}}, rows=100)
+    return {
+        "histogram": wn.plan.histogram(about, "x", bins=3, epsilon=1),
+        "bounds": wn.plan.bounds(about, "x", epsilon=1),
+        "quantiles": wn.plan.quantiles(about, "x", epsilon=1),
+        "moments": wn.plan.moments(about, "x", epsilon=1),
+        "describe": wn.plan.describe(about, epsilon=1),
+    }
+
+
 @cache
 def shown() -> dict[str, Any]:
     """One of every kind that notebooks show."""
@@ -63,6 +74,7 @@ def shown() -> dict[str, Any]:
         "mwem plan": wn.plan.mwem_bounds(
             wn.plan.table(SCHEMA, rows=100), wn.marginals(2), epsilon=1, delta=1e-6
         ),
+        **{f"{name} plan": plan for name, plan in number_plans().items()},
         "learn plan": wn.plan.learn(wn.plan.labelled({"x": 2, "y": 2}, "y", rows=100), epsilon=1),
     }
 
@@ -70,7 +82,8 @@ def shown() -> dict[str, Any]:
 KINDS = (
     "select", "top", "counted", "above", "tables", "table", "answers", "rounds", "receipt",
     "guarantee", "budget", "schema", "sealed", "top plan", "top simulation", "select plan",
-    "release plan", "tabulate plan", "mwem plan", "learn plan",
+    "release plan", "tabulate plan", "mwem plan", "learn plan", "histogram plan", "bounds plan",
+    "quantiles plan", "moments plan", "describe plan",
 )  # fmt: skip
 
 

@@ -36,7 +36,7 @@ def test_a_ledger_a_state_and_a_key_are_never_replaced(tmp_path: Path, make: Any
     for target in (path, linked):
         with pytest.raises(DataError, match=r"cannot save to .*name another file"):
             check_target(target)
-        with pytest.raises(SavingError, match="stays; choose another"):
+        with pytest.raises(SavingError, match="is not overwritten; choose another"):
             write_whole(target, b"{}")
         with pytest.raises(DataError, match="the schema cannot be written"):
             SCHEMA.save(target)

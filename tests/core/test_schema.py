@@ -98,7 +98,7 @@ def test_a_wide_domain_is_counted_in_python_integers() -> None:
         ({"a": {"values": "abc"}}, "give a list"),
         ({"a": {"values": [1, "1"]}}, "different things"),
         ({"a": {"values": [1, True]}}, "different things"),
-        ({"a": {"values": ["x", "y", "x"]}}, "'x' stands more than once"),
+        ({"a": {"values": ["x", "y", "x"]}}, "'x' appears more than once"),
         ({"a": {"values": [1, 1.0]}}, "more than once"),
         ({"a": {"values": [float("nan")]}}, "cannot be declared|can be declared"),
         ({"a": {"values": [[1], [2]]}}, "is a list"),

@@ -84,7 +84,8 @@ def test_a_plan_says_the_errors_that_are_released() -> None:
     errors = {(row.column, row.what): row.error for row in plan.expected}
     counted = found.column("town").top[0][1].standard_error
     assert errors["town", "counts"] == pytest.approx(counted)
-    assert found.column("age").quantiles[0].rank_error == errors["age", "quantiles"]
+    seen = [each.rank_error for each in found.column("age").quantiles]
+    assert max(seen) == errors["age", "quantiles"]
     assert "quantiles" in str(plan) and plan.error >= counted
 
 

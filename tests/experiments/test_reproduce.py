@@ -348,7 +348,7 @@ def test_a_folder_of_data_is_read_and_checked(tmp_path: Path) -> None:
     np.save(tmp_path / "dpbench_1d" / "HEPTH.n4096.npy", np.array([1.5, 2.5]))
     with pytest.raises(InputError, match="whole numbers"):
         histogram(run, "HEPTH")
-    (tmp_path / "topk_counts" / "netflix.npy").write_text("no array")
+    (tmp_path / "topk_counts" / "netflix.npy").write_text("not an array")
     with pytest.raises(InputError, match="not a NumPy array"):
         netflix_counts(run)
     (tmp_path / "adult_pgm" / "adult-domain.json").write_text('{"sex": 2}')

@@ -105,7 +105,7 @@ def quantiles(**options: Any) -> Any:
     given = {"column": "pay", "quantiles": [0.1, 0.5, 0.9], "epsilon": 1, **options}
     if "error" in options:
         given.pop("epsilon")
-    said = {name: given.pop(name) for name in ("relation", "max_rows") if name in given}
+    said = {name: given.pop(name) for name in ("relation", "max_rows", "rows") if name in given}
     schema = {**SCHEMA, "pay": {"type": "number", "low": 0, "high": 5000, "step": 0.5}}
     return shown(wn.plan.quantiles(wn.plan.table(schema, **said), **given))
 
@@ -179,7 +179,8 @@ def cases() -> dict[str, Case]:
                     {"max_rows": 3, "objective": "max"})),
         (moments, ({}, {"error": 9, "rows": 5000}, {"by": ["sex"], "delta": 1e-6},
                    {"relation": "add-remove"}, {"max_rows": 3, "relation": "add-remove"})),
-        (quantiles, ({}, {"error": 9}, {"by": ["sex"], "level": 0.9}, {"relation": "add-remove"},
+        (quantiles, ({}, {"error": 9}, {"by": ["sex"], "method": wn.Halving(level=0.9)},
+                     {"relation": "add-remove"}, {"rows": 1000}, {"method": "joint"},
                      {"max_rows": 3, "delta": 1e-6})),
         (histogram, ({}, {"error": 9}, {"split": "quantiles"}, {"relation": "add-remove"},
                      {"max_rows": 3, "bins": [0, 100, 2000]})),

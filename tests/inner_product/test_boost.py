@@ -86,7 +86,7 @@ def test_rounds_are_charged_once_and_not_exceeded() -> None:
     [
         ({"labels": [0, 1, -1]}, "list of -1 and 1"),
         ({"predictions": [[2, 0, 1]]}, "matrix of -1, 0 and 1"),
-        ({"predictions": [[1, 1]]}, "another number of columns"),
+        ({"predictions": [[1, 1]]}, "do not have one column"),
         ({"rounds": 0}, "rounds"),
         ({"advantage": 1}, "advantage"),
         ({"slack": 0.1}, "without an index; name one"),

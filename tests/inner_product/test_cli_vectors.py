@@ -63,7 +63,7 @@ def test_a_first_line_of_words_names_the_columns_and_nobody_is_no_column(tmp_pat
     ("text", "named"),
     [
         (f"1,2\n3,x{SECRET}\n", "line 2: a field is not a number"),
-        (f"1,2\n{SECRET}\n", "line 2 has another number of fields"),
+        (f"1,2\n{SECRET}\n", "line 2 does not have as many fields"),
         (f"1,2\n{SECRET},\n", "line 2: a field is not a number"),
         (f"1,2\n\n3,{SECRET}\n", "blank"),
         (f"1,2\n3,{SECRET}e999\n", "not finite"),
@@ -84,7 +84,7 @@ def test_what_is_no_matrix_is_refused_without_a_value(
 def test_other_files_are_refused_plainly(tmp_path: Path) -> None:
     words = tmp_path / "a.npy"
     np.save(words, np.array([{"a": 1}], object), allow_pickle=True)
-    with pytest.raises(wn.InputError, match="no array of numbers"):
+    with pytest.raises(wn.InputError, match="not an array of numbers"):
         read_matrix(words)
     np.save(words, np.zeros((2, 2, 2)))
     with pytest.raises(wn.InputError, match="dimensions"):

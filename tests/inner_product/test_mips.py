@@ -198,7 +198,7 @@ def test_inner_products_of_any_size_are_clipped_and_not_refused(
         ({"upper_bounds": [1.0], "index": "flat"}, "give one for each"),
         ({"upper_bounds": [np.nan] * 5, "index": "flat"}, "NaN"),
         ({"labels": ["a"]}, "1 labels for 5"),
-        ({"labels": list("aabcd")}, "more than once"),
+        ({"labels": list("aabcd")}, "appears again"),
     ],
 )
 def test_bad_input_is_refused_before_anything_is_charged(

@@ -127,7 +127,7 @@ def test_nothing_is_promised_of_a_vote_and_one_class_is_none() -> None:
         vote.near(3)
     with pytest.raises(wn.InputError, match="has 1 label"):
         wn.plan.labelled(SCHEMA | {"rich": {"values": ["no"]}}, "rich")
-    with pytest.raises(wn.InputError, match="says nothing of rows"):
+    with pytest.raises(wn.InputError, match="does not describe rows"):
         wn.plan.learn(SCHEMA, epsilon=1.0)
 
 
@@ -141,7 +141,7 @@ def test_nothing_is_promised_of_a_vote_and_one_class_is_none() -> None:
         ([1, float("inf")], "not finite"),
         ([1, -1], "not positive"),
         ([0, 1], "not positive"),
-        (3, "no weights"),
+        (3, "not weights"),
     ],
 )
 def test_weights_that_are_none_are_refused_before_the_charge(weights: Any, said: str) -> None:

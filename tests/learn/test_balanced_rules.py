@@ -55,7 +55,7 @@ def test_a_balanced_rule_is_charged_what_it_says_and_before_anything_is_drawn() 
         ({"selection": "large-margin", "delta": 1e-6}, "permute-and-flip"),
         ({"thresholds": "tight"}, "permute-and-flip"),
         ({"epsilon": 0}, "not above 0"),
-        ({"class_weights": "even"}, "no weights"),
+        ({"class_weights": "even"}, "not weights"),
         ({"class_weights": (1, 2), "with_accuracy": True}, "leave out one"),
     ],
 )

@@ -177,7 +177,7 @@ def test_neither_session_nor_estimator_nor_method_has_more_than_ten_parameters()
     ("about", "asked", "message"),
     [
         ({}, {"method": "circles"}, "unknown"),
-        ({}, {"method": wn.OneRule}, "no method"),
+        ({}, {"method": wn.OneRule}, "not a method"),
         ({}, {"method": "boosted:5"}, "above 4"),
         ({}, {"method": "conjunctions:0"}, "below 1"),
         ({}, {"epsilon": 0}, "not above 0"),

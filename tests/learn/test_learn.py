@@ -244,8 +244,8 @@ def test_nobody_at_all_is_learned_from_where_that_is_private(asked: Any) -> None
     [
         ({"method": "stumps"}, "public cut points"),
         ({"method": "trees"}, "unknown"),
-        ({"method": []}, "no method"),
-        ({"method": np.zeros((2, 4000), bool)}, "no method"),
+        ({"method": []}, "not a method"),
+        ({"method": np.zeros((2, 4000), bool)}, "not a method"),
         ({"X": None, "predictions": np.zeros((3, 5), bool)}, "one column for each label"),
         ({"X": None, "predictions": np.zeros((0, 4000), bool)}, "one row for each hypothesis"),
         ({"X": None, "predictions": np.zeros((2, 4000))}, "float64"),
@@ -317,7 +317,7 @@ def test_bad_requests_about_a_table_are_refused(change: dict[str, Any], message:
     with pytest.raises(wn.InputError, match=message):
         learned(**(options | change))
     alone = table.restrict(["rich"])
-    with pytest.raises(wn.InputError, match="no column beside"):
+    with pytest.raises(wn.InputError, match="no column besides"):
         learned(alone, "rich", method="stumps", epsilon=1)
 
 

@@ -99,7 +99,7 @@ def test_zones_are_named_and_refused() -> None:
 
 
 BAD: list[tuple[str, dict[str, Any]]] = [
-    ("no whole day", DAY | {"low": "2020-01-01T08:00"}),
+    ("not a whole day", DAY | {"low": "2020-01-01T08:00"}),
     ("is unknown; give one of day, hour", MINUTE | {"unit": "week"}),
     ("is not below", DAY | {"low": "2025-01-01"}),
     ("takes no unit", DAY | {"unit": "day"}),
@@ -138,7 +138,7 @@ def test_conditions_and_tables_speak_of_dates() -> None:
     assert bound.counts(codes, np.ones(31, np.int64)).tolist() == [3, 1]
     assert schema.column("d").labels[23] == "2024-12-24"
     assert wn.Schema.parse(schema.to_dict()) == schema
-    with pytest.raises(wn.ParameterError, match="is no time of the column"):
+    with pytest.raises(wn.ParameterError, match="is not a time of the column"):
         wn.where(d="2023-01-01").over(schema)
 
 

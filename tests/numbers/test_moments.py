@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 import winnow as wn
 from winnow.audit.replay.numbers import SCHEMA as REPLAYED
 from winnow.core.box_noise import box_noise
+from winnow.core.checks import exact
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
+from winnow.numbers.moments.crossing import in_parts
 from winnow.numbers.moments.measured import PARTS
 from winnow.numbers.moments.noise import SumNoise
 from winnow.numbers.moments.sensitivity import Exchanged, squared_move
@@ -206,7 +208,7 @@ def test_a_private_number_of_rows_costs_less_than_half_of_the_budget() -> None:
 
 def test_gaussian_noise_has_a_variance_for_nothing_where_the_number_of_rows_is_public() -> None:
     about = wn.plan.table({"x": AGE}, rows=1000)
-    given = {"epsilon": 0.1, "delta": 1e-3, "budget": wn.Budget(epsilon=1, delta=1e-2)}
+    given = {"epsilon": 0.1, "delta": 1e-3, "budget": wn.Budget(1, 1e-2, "substitution", "zcdp")}
     alone = wn.plan.moments(about, "x", "mean", **given)
     with_spread = wn.plan.moments(about, "x", ["mean", "variance"], **given)
     assert with_spread.mechanism.law == alone.mechanism.law == "gaussian"
@@ -299,7 +301,7 @@ REFUSED: list[tuple[str, Refused]] = [
     ("epsilon", lambda t: wn.moments(t, "x", epsilon=0)),
     ("too small", lambda t: wn.moments(t, "x", epsilon=1e-8)),
     ("progress", lambda t: wn.moments(t, "x", epsilon=1, run=wn.Run(progress=print))),
-    ("epsilon= or error=", lambda t: wn.plan.moments(t, "x")),
+    ("epsilon is missing", lambda t: wn.plan.moments(t, "x")),
 ]
 
 
@@ -371,3 +373,17 @@ def test_errors_of_private_bounds_are_refused_where_nothing_is_known() -> None:
     with pytest.raises(wn.ParameterError, match="takes no delta"):
         wn.plan.moments(about, "x", epsilon=1, delta=1e-6, bounds="auto")
     assert wn.plan.bounds(about, "x", error=50).error <= 50
+
+
+def test_sums_of_values_far_from_zero_move_by_whole_parts() -> None:
+    """One value of the grouping column: no row leaves its group, and the number is not public."""
+    far = {"type": "number", "low": 10**9, "high": 10**9 + 1}
+    about = wn.plan.table({"g": {"values": ["a"]}, "x": far})
+    budget = wn.Budget(1, 1e-5, "substitution", "zcdp")
+    given = {"by": ["g"], "epsilon": 0.001, "delta": 1e-6, "budget": budget}
+    plan = wn.plan.moments(about, "x", "sum", **given)
+    (total,), (variance,) = plan.sums.measured, plan.sums.noise
+    low, high = in_parts(np.array([5 * 10**9 + 4, 5 * 10**9 + 5], object), total, PARTS).tolist()
+    assert high - low == 1  # though a thousand-millionth of the reach is far less than a part
+    assert plan.sums.law == "gaussian"
+    assert exact("ratio", plan.event.squared_ratio) * variance >= 1

@@ -191,7 +191,7 @@ def test_the_page_says_what_accuracy_rests_on() -> None:
 
 def test_a_distribution_from_a_file_has_no_page() -> None:
     again = SyntheticDistribution.from_dict(released().value.to_dict())
-    with pytest.raises(InputError, match="a page is made of a release"):
+    with pytest.raises(InputError, match="a report needs the release itself"):
         release_page(Released(again, released().guarantee, released().receipt))
 
 

@@ -77,7 +77,7 @@ def test_a_budget_for_people_takes_every_column_of_people_and_neither_rows_nor_b
     budget.charge(TENTH, unit=Unit("visitor"))
     assert str(budget.guarantee) == "1-DP, protects each person (add or remove one)"
     for unit in (ROW, BASKET):
-        with pytest.raises(RelationMismatch, match=f"about one {unit.name}"):
+        with pytest.raises(RelationMismatch, match=f"this release one {unit.name}"):
             budget.charge(TENTH, unit=unit)
     learned = Budget(1.0)
     learned.charge(TENTH, unit=WHO)

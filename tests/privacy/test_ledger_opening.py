@@ -122,7 +122,7 @@ def test_a_file_in_the_place_of_a_waiting_key_stays_unless_it_is_one(
     place = tmp_path / "ledger.db"
     waiting = pending(tmp_path / "ledger.db.key")
     waiting.write_text(content)
-    with pytest.raises(LedgerError, match="is no key"):
+    with pytest.raises(LedgerError, match="is not a key"):
         Ledger.open(place, create=True)
     assert waiting.read_text() == content and not place.exists()
     for left in ("", "0a1b", "0a" * 32, "0a" * 32 + "\n"):  # of a process that was killed

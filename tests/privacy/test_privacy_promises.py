@@ -46,6 +46,7 @@ COVERED = {
     ("discrete-laplace", "capped-rounds"),
     ("exponential", "peeled-sequence"),
     ("gumbel", "halving"),
+    ("gumbel", "joint-quantiles"),
     ("laplace", "first-above"),
     ("laplace", "large-margin"),
     ("laplace", "distance-to-instability"),

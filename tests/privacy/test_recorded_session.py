@@ -65,7 +65,7 @@ def test_a_column_needs_a_table_and_a_ledger_needs_a_label(tmp_path: Path) -> No
         wn.Session(delta=1e-6, budget=wn.Budget(1.0))
     with pytest.raises(RelationMismatch):
         wn.Session(relation="substitution", budget=wn.Budget(1.0))
-    with pytest.raises(InputError, match="is no budget"):
+    with pytest.raises(InputError, match="is not a budget"):
         wn.Session(budget=1.0)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="ledger init"):
         wn.Session(ledger=tmp_path / "l.db", dataset="x")

@@ -133,7 +133,7 @@ def test_a_long_basket_is_cut_by_what_it_holds_itself():
         ({"unit": "basket", "max_items": 0}, "below 1"),
         ({"unit": "basket", "layout": "rows"}, "unknown"),
         ({"unit": "basket", "items": []}, "empty"),
-        ({"unit": "basket", "items": ["a", "a"]}, "more than once"),
+        ({"unit": "basket", "items": ["a", "a"]}, "appears again"),
         ({"unit": "basket", "layout": "pairs"}, "basket is missing"),
         ({"unit": "basket", "separator": ","}, "are for files"),
     ],

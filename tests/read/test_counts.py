@@ -231,7 +231,7 @@ def test_bad_sources_and_columns_are_refused_without_showing_data(tmp_path: Path
         (log, {"item": "i", "memory": "lots"}, "not a size"),
         (log, {"item": "i", "parts": 0}, "below 1"),
         (log, {"item": "i", "items": []}, "empty"),
-        (log, {"item": "i", "items": ["a", "a"]}, "more than once"),
+        (log, {"item": "i", "items": ["a", "a"]}, "appears again"),
         (log, {"item": "i", "items": tmp_path / "no.txt"}, "cannot be read"),
         (tmp_path / "missing.csv", {"item": "i"}, "no file"),
         (tmp_path, {"item": "i"}, "folder"),

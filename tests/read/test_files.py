@@ -174,7 +174,7 @@ REFUSED_TEXTS = {
     "json twice": (
         "a.json",
         f'{{"oak": {SECRET}, "oak": 2}}',
-        "entry 1 stands again in entry 2",
+        "entry 1 appears again in entry 2",
     ),
     "json text": ("a.json", f'{{"oak": "{SECRET}"}}', "entry 1: .*without quotes"),
     "json true": ("a.json", f'{{"elm": {SECRET}, "oak": true}}', "entry 2"),
@@ -272,7 +272,7 @@ def parquet(folder: Path, **columns: object) -> Path:
         ({"t": ["oak"], "n": [SECRET]}, "has the type string"),
         ({"t": ["oak"], "n": [True]}, "has the type bool"),
         ({"t": [["oak"]], "n": [1]}, "label column has the type list"),
-        ({"t": ["oak", "oak"], "n": [73519, 1]}, "label in row 1 stands again in row 2"),
+        ({"t": ["oak", "oak"], "n": [73519, 1]}, "label in row 1 appears again in row 2"),
         ({"t": ["oak"], "n": pa.array([2**63], pa.uint64())}, "2\\^63 or more"),
         ({"t": pa.array([], pa.string()), "n": pa.array([], pa.int64())}, "no candidates"),
         ({"t": ["oak"], "n": [1], "m": [1]}, "--label and --score"),

@@ -244,7 +244,7 @@ def test_two_neighbouring_joins_differ_in_nothing_but_the_release(tmp_path: Path
         (lambda: wn.Join(VISITS, on="visitor"), "two tables or more"),
         (lambda: wn.Join(VISITS, PEOPLE, on=3), "not the name"),  # type: ignore[arg-type]
         (lambda: wn.Join(VISITS, PEOPLE, on="visitor", how="outer"), "how="),  # type: ignore[arg-type]
-        (lambda: wn.Join(VISITS, on="visitor", public=[PAGES]), "no mapping"),  # type: ignore[arg-type]
+        (lambda: wn.Join(VISITS, on="visitor", public=[PAGES]), "not a mapping"),  # type: ignore[arg-type]
         (lambda: wn.counts(joined(TABLES), item="page"), "protect people"),
         (lambda: wn.counts(wn.Join(VISITS, VISITS, on="page"), item="page", person="visitor"),
          "put together with rows of others"),
@@ -260,9 +260,12 @@ def test_two_neighbouring_joins_differ_in_nothing_but_the_release(tmp_path: Path
                            person="visitor"), "lie in one place"),
         (lambda: wn.read_table(joined(TABLES), schema=SCHEMA, person="visitor"),
          "relation='add-remove'"),
+        (lambda: wn.read_table(joined(TABLES), schema=SCHEMA, person="visitor",
+                               relation="add-remove").restrict(["topic"]).under("substitution"),
+         "depends on who has a row in every table"),
         (lambda: wn.scores(joined(TABLES), id="page", score="topic"), "wn.read_table"),
         (lambda: wn.counts(joined(TABLES), item="page", person="visitor",
-                           text=wn.TextFormat(delimiter=";")), "are none"),
+                           text=wn.TextFormat(delimiter=";")), "are not"),
     ],
 )  # fmt: skip
 def test_joins_that_cannot_be_bounded_or_read_are_refused(made: Any, match: str) -> None:

@@ -16,8 +16,8 @@ COUNTED: dict[str, Any] = {"item": "what", "person": "who"}
 @pytest.mark.parametrize(
     ("read", "what"),
     [
-        (lambda: wn.counts(LOG, **COUNTED, text=","), "text=',' does not say"),
-        (lambda: wn.counts(LOG, **COUNTED, reading="2GB"), "reading='2GB' does not say"),
+        (lambda: wn.counts(LOG, **COUNTED, text=","), "text=',' is not a wn.TextFormat"),
+        (lambda: wn.counts(LOG, **COUNTED, reading="2GB"), "reading='2GB' is not a wn.Reading"),
         (lambda: wn.Reading(keep="disk"), "keep='disk' is unknown"),
         (lambda: wn.Reading(parts=0), "parts=0 is below 1"),
         (lambda: wn.TextFormat(names=[]), "is empty"),
@@ -28,11 +28,11 @@ COUNTED: dict[str, Any] = {"item": "what", "person": "who"}
         (lambda: wn.read_baskets(LOG, unit="basket", layout=3), "layout='3' is unknown"),
         (
             lambda: wn.read_table(LOG, schema={"gain": 4}, reading=wn.Reading(parts=2)),
-            "does nothing here, which takes memory, keep, salt",
+            "does nothing here; this reader takes memory, keep, salt",
         ),
         (
             lambda: wn.scores(LOG, id="what", score="gain", reading=wn.Reading(keep="engine")),
-            "does nothing here, which takes memory",
+            "does nothing here; this reader takes memory",
         ),
     ],
 )

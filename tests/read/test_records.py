@@ -196,7 +196,7 @@ def test_the_option_is_refused_where_it_would_do_nothing(tmp_path: Path) -> None
         wn.read_baskets(
             write(tmp_path / "b.dat", "a\n"), unit="basket", text=wn.TextFormat(line_breaks=True)
         )
-    with pytest.raises(wn.InputError, match="are said of CSV"):
+    with pytest.raises(wn.InputError, match="are options of CSV"):
         read_scores(write(tmp_path / "s.json", '{"a": 1}'), text=INSIDE)
 
 

@@ -107,7 +107,7 @@ def test_parquet_is_known_by_its_content_and_named_when_it_is_broken() -> None:
         (ROWS, {"names": ["who", "WHO"]}, "one name twice"),
         (ROWS, {"names": "who,town"}, "not a list of names"),
         (TEXT, {"delimiter": "ab"}, "not one character"),
-        (TEXT, {"delimiter": '"'}, "separate no fields"),
+        (TEXT, {"delimiter": '"'}, "cannot separate fields"),
         (TEXT, {"encoding": "utf-16"}, "not UTF-16 text"),
         (TEXT, {"encoding": "cp437"}, "cannot be read"),
     ],

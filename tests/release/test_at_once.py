@@ -70,7 +70,7 @@ def people(rows: int = 20_000) -> wn.SealedTable:
 
 def test_what_noise_spares_is_measured_at_once_and_what_it_drowns_not_at_all() -> None:
     many, few = settled(rows=10**6), settled(rows=20)
-    assert isinstance(many, AtOnce) and "all at once" in many.reason
+    assert isinstance(many, AtOnce) and "measured at once" in many.reason
     assert len(many.tables.parts) == 4 + 6 + 4
     assert isinstance(few, AtOnce) and "each column alone" in few.reason
     assert [len(part.columns) for part in few.tables.parts] == [1] * 4
@@ -197,7 +197,7 @@ def test_a_release_at_once_is_accurate_and_says_what_it_did() -> None:
         table, wn.marginals(3), epsilon=3, delta=1e-6, seed=2, method=wn.Graphical()
     )
     assert released.receipt.mechanism.startswith("graphical model; measure-tables")
-    assert "all at once" in (released.receipt.reason or "")
+    assert "measured at once" in (released.receipt.reason or "")
     assert released.guarantee.epsilon <= 3 and released.value.total == 20_000
     asked = wn.release(
         table, wn.marginals(3), epsilon=3, delta=1e-6, seed=2, method=wn.Graphical(rounds=1)

@@ -553,7 +553,7 @@ def test_a_ledger_records_the_release_and_refuses_the_next(folder: Path) -> None
     assert second.exit_code == 3 and second.stderr.startswith("error: ")
     assert not Path("rows.csv").exists()
     tight = run(*ASKED, "--out", "rows.csv", *record, "--accountant", "tight")
-    assert tight.exit_code == 2 and "does not size a release" in tight.stderr
+    assert tight.exit_code == 2 and "cannot size a release" in tight.stderr
     other = run(*ASKED, "--out", "rows.csv", *record, "--relation", "add-remove")
     assert other.exit_code == 2 and "--relation substitution" in other.stderr
 

@@ -62,7 +62,7 @@ def test_a_ledger_is_charged(folder) -> None:
         ("", "say which tables"),
         ("--by town --workload marginals:1", "say which tables"),
         ("--by nowhere", "there is no column"),
-        ("--by town --values town", "no number"),
+        ("--by town --values town", "not numbers"),
         ("--by town --out people.csv", "is the file that is read"),
         ("--by town --out t.txt", "use one of"),
         ("--workload nothing", "is not a workload"),

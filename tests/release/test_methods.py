@@ -79,7 +79,7 @@ def test_options_of_a_method_that_was_not_named_are_refused_by_name() -> None:
     assert methods.build("mwem", {"rounds": 3}) == wn.MWEM(rounds=3)
     with pytest.raises(wn.ParameterError, match="method='best' is unknown"):
         wn.release(table(), wn.marginals(1), epsilon=1, method="best")
-    with pytest.raises(wn.ParameterError, match="is no method"):
+    with pytest.raises(wn.ParameterError, match="is not a method"):
         wn.release(table(), wn.marginals(1), epsilon=1, method=3)  # type: ignore[arg-type]
     with pytest.raises(wn.ParameterError, match="answers no workload"):
         wn.release(table(), wn.marginals(1), epsilon=1, method=wn.Boosted())  # type: ignore[arg-type]

@@ -422,7 +422,7 @@ def test_a_domain_that_does_not_fit_is_refused_with_advice() -> None:
         ({"alpha": 0.5}, "leave out update, rounds"),
         ({"alpha": 0.5, "rounds": None, "update": "gap"}, "leave out update"),
         ({"alpha": 0, "rounds": None}, "alpha"),
-        ({"alpha": 0.01, "rounds": None}, "is not to be promised of 3,000 rows"),
+        ({"alpha": 0.01, "rounds": None}, "cannot be promised with 3,000 rows"),
         ({"alpha": 0.5, "rounds": None, "relation": "add-remove"}, "public number of rows"),
         ({"universe": "few"}, "universe"),
         ({"universe": []}, "universe"),
@@ -467,5 +467,5 @@ def test_unsuitable_tables_and_workloads_are_refused(people: wn.SealedTable) -> 
     with pytest.raises(wn.InputError, match="workload"):
         flat_release(people, [1, 2], **FAST)
     other = wn.Schema.parse({"a": 2})
-    with pytest.raises(wn.InputError, match="another schema"):
+    with pytest.raises(wn.InputError, match="different schema"):
         flat_release(people, wn.marginals(1).over(other), **FAST)

@@ -209,7 +209,7 @@ def test_what_does_not_fit_is_refused() -> None:
         whole().answers()
     with pytest.raises(wn.InputError, match="workload"):
         whole().answers([1])
-    with pytest.raises(wn.InputError, match="another schema"):
+    with pytest.raises(wn.InputError, match="different schema"):
         whole().answers(wn.marginals(1).over({"a": 2}))
     with pytest.raises(wn.InputError, match="errors"):
         whole().error_estimates()

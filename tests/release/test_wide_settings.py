@@ -124,7 +124,7 @@ def test_a_bound_that_no_first_table_meets_is_refused_before_the_charge() -> Non
     ("changes", "named"),
     [
         ({"workload": wn.prefixes("a")}, "marginal tables"),
-        ({"workload": wn.marginals(2).over(SCHEMA.subset(["a", "b"]))}, "another schema"),
+        ({"workload": wn.marginals(2).over(SCHEMA.subset(["a", "b"]))}, "different schema"),
         ({"workload": wn.marginals(1)}, "two or more columns"),
         ({"epsilon": -1}, "epsilon"),
         ({"epsilon": 10**400}, "epsilon is above"),

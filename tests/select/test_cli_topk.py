@@ -547,7 +547,7 @@ REFUSED = {
     "memory": ([*V, "-k", 1, "--memory", "1GB"], "--memory is for event logs"),
     "log on stdin": (["-", *L[1:], "-k", 1, "--delta", 1e-6], "on standard input give --count"),
     "no items": ([*L, "-k", 1, "--items", "none.txt"], "No such file"),
-    "items twice": ([*L, "-k", 1, "--items", "twice.txt"], "line 1 stands again in line"),
+    "items twice": ([*L, "-k", 1, "--items", "twice.txt"], "line 1 appears again in line"),
     "items empty": ([*L, "-k", 1, "--items", "empty.txt"], "there are no items"),
     "items wide": ([*L, "-k", 1, "--items", "votes.csv"], "line 1 has 2 fields"),
 }  # fmt: skip

@@ -194,10 +194,10 @@ def test_a_session_pays_for_lists_and_an_estimate_of_what_was_cut() -> None:
     [
         (lambda: wn.Groups(3), "not the name of a column"),  # type: ignore[arg-type]
         (lambda: wn.Groups("country", most=0), "most"),
-        (lambda: wn.Groups("country", names="DE"), "no list"),
-        (lambda: counted(wn.Groups("country", names=["DE", "DE"])), "more than once"),
+        (lambda: wn.Groups("country", names="DE"), "not a list"),
+        (lambda: counted(wn.Groups("country", names=["DE", "DE"])), "appears again"),
         (lambda: counted("nowhere"), "nowhere"),
-        (lambda: counted("page"), "cannot be that of the groups"),
+        (lambda: counted("page"), "is named for the groups"),
         (lambda: counted("country", items=PAGES), "list them, too"),
         (lambda: wn.counts(LOG, item="page", by=wn.Groups("country", most=2)), "needs person="),
         (lambda: wn.top_k(counted("country"), **ASKED, delta=1e-6, method="limited-domain"),

@@ -398,7 +398,7 @@ def test_the_named_mechanisms_are_their_noises():
         ({"candidates": 9, "error": 0}, "error=0 is not positive"),
         ({"candidates": 9, "chance": 0.5}, "chance needs gaps"),
         ({"gaps": [1], "chance": 0.9, "error": 1}, "both given"),
-        ({"gaps": [1], "chance": 0.4, "epsilon": None}, "blind draw"),
+        ({"gaps": [1], "chance": 0.4, "epsilon": None}, "random guess"),
     ],
 )
 def test_bad_input_is_refused_with_what_and_how_to_mend_it(arguments, message):

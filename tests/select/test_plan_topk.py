@@ -327,7 +327,7 @@ def test_one_mechanism_with_its_options():
         ({"chance": 2}, "chance=2"),
         ({"epsilon": 1e-300, "method": "joint"}, "280 orders"),
         ({"chance": 0.9, "method": "gamma"}, "no epsilon is known"),
-        ({"chance": 1e-9, "method": "oneshot"}, "blind draw"),
+        ({"chance": 1e-9, "method": "oneshot"}, "random guess"),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_a_mend(options, message):

@@ -109,7 +109,9 @@ def test_results_look_like_those_of_the_library(ann: Client) -> None:
     rules = ann.itemsets("baskets", supports="subsets", **given).value
     assert isinstance(rules, wn.ItemsetSupports) and isinstance(rules.baskets, int)
     assert all(rule.confidence >= 0.1 for rule in rules.rules(0.1))
-    ages = ann.quantiles("people", "age", [0.75, 0.25], by=["colour"], level=0.9, epsilon=0.5)
+    ages = ann.quantiles(
+        "people", "age", [0.75, 0.25], by=["colour"], method=wn.Halving(level=0.9), epsilon=0.5
+    )
     assert ages.value.groups == (("red",), ("green",), ("blue",))
     assert ages.value.values.shape == (3, 2) and ages.value.quantiles == (0.75, 0.25)
     assert (ages.value.low <= ages.value.values).all() and ages.value.level == 0.9
@@ -167,7 +169,7 @@ def test_errors_are_those_of_the_library(ann: Client, served: Served) -> None:
         ann.budget("hidden")
     with pytest.raises(wn.ParameterError, match="size"):
         ann.select("people", column="size", epsilon=0.1)
-    with pytest.raises(wn.ParameterError, match="find it with a plan"):
+    with pytest.raises(wn.ParameterError, match="a plan finds the epsilon"):
         ann.select("people", column="colour", error=3.0)
     stranger = wn.connect(served.service.config.origin, token="wnw_nobody")
     with pytest.raises(wn.ParameterError, match="token"):
@@ -260,7 +262,7 @@ def test_what_passes_by_itself_is_sent_again_under_the_same_key(failing: Any) ->
 def test_a_failure_is_told_and_a_redirect_is_not_followed(failing: Any, status: int) -> None:
     handler, url = failing
     handler.replies.append((status, _problem("internal") | {"id": "abc"} if status == 500 else {}))
-    with pytest.raises(wn.DataError, match="abc" if status == 500 else "no server"):
+    with pytest.raises(wn.DataError, match="abc" if status == 500 else "not as a server"):
         wn.connect(url, token="t").select("d", epsilon=1.0)
 
 

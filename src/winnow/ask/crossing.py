@@ -48,7 +48,7 @@ class PrivateCounts:
     def check(self, question: Question) -> None:
         """Refuse a question that cannot be counted exactly."""
         if question.schema is not self._schema and question.schema != self._schema:
-            raise ParameterError("the question is over another schema than the table")
+            raise ParameterError("the question is over a different schema from that of the table")
         if question.codes is None and self._histogram is None:
             raise ParameterError(
                 "a query given cell by cell needs a domain that fits memory; ask wn.where(...)"

@@ -75,10 +75,10 @@ class IndependentSession(OpenSession[IndependentSizes]):
         questions = [taken(asked, query) for query in range(asked.size)]
         with self._held(len(questions)), self._lock:
             self._check(questions)
-            found: list[Answer] = []
+            answers: list[Answer] = []
             for first in range(0, len(questions), _TOGETHER):
-                found += self._ask(questions[first : first + _TOGETHER])
-            return found
+                answers += self._ask(questions[first : first + _TOGETHER])
+            return answers
 
     @guarded
     def ask_many(self, questions: Sequence[Any], *, fresh: int | None = None) -> list[Answer]:
@@ -91,7 +91,7 @@ class IndependentSession(OpenSession[IndependentSizes]):
             new = len(self._check(asked))
             if fresh is not None and new > fresh:
                 raise SessionExhausted(
-                    f"{new:,} new questions, and {fresh:,} fresh answers may still be had; "
+                    f"{new:,} new questions were asked, and only {fresh:,} new answers are left; "
                     "questions that were answered before can be asked again"
                 )
             return self._ask(asked)
@@ -115,7 +115,7 @@ class IndependentSession(OpenSession[IndependentSizes]):
                 new.setdefault(question.key, question)
         if len(new) > self._answers.left:
             raise SessionExhausted(
-                f"{len(new):,} new questions, and {self._answers.left:,} of the "
+                f"{len(new):,} new questions were asked, and only {self._answers.left:,} of the "
                 f"{self.sizes.max_queries:,} that were paid for are left; questions that were "
                 "answered before can be asked again"
             )

@@ -163,12 +163,12 @@ class OpenAnswers:
                 self._keeper.tell_ledger(allowed)
                 self._allowed = allowed
             self._used = last  # also when it is interrupted
-            found = [(first + i, self._noisy(q)) for i, q in enumerate(questions)]
+            noisy = [(first + i, self._noisy(q)) for i, q in enumerate(questions)]
             if self._keeper is not None:
                 self._keeper.answered(
-                    [(number, q, n) for q, (number, n) in zip(questions, found, strict=True)]
+                    [(number, q, n) for q, (number, n) in zip(questions, noisy, strict=True)]
                 )
-            return found
+            return noisy
 
     def _noisy(self, question: Question) -> int:
         # Named by its scale too: one string of bits at two scales would give the count away.
@@ -177,11 +177,11 @@ class OpenAnswers:
         return self._counts.count(question) + discrete_gaussian_of(own, variance)
 
     def _variance(self, grid: int) -> Fraction:
-        found = self._variances.get(grid)
-        if found is None:
+        variance = self._variances.get(grid)
+        if variance is None:
             self._mechanism.check(self._rows_per_person, grid)
-            found = self._variances[grid] = self._mechanism.variance(self._rows_per_person, grid)
-        return found
+            variance = self._variances[grid] = self._mechanism.variance(self._rows_per_person, grid)
+        return variance
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise GrantError("open answers are not copied or pickled: they are one charge")

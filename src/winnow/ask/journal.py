@@ -158,8 +158,8 @@ class Journal:
         mark = None
         if recorded is not None:
             mark = recorded.latest()
-            if self._opened is None and (found := recorded.charged(event)) is not None:
-                self.opened(found)  # killed right after the charge
+            if self._opened is None and (charged := recorded.charged(event)) is not None:
+                self.opened(charged)  # killed right after the charge
             recorded.check_charge(self.record, event)
             self._contains(mark)
         kept = self.kept(self.record, mark)
@@ -175,8 +175,8 @@ class Journal:
     def _contains(self, mark: SessionMark | None) -> None:
         if mark is None:
             return
-        found = self._heads[mark.lines].hex() if mark.lines < len(self._heads) else ""
-        if not hmac.compare_digest(found, mark.journal):
+        head = self._heads[mark.lines].hex() if mark.lines < len(self._heads) else ""
+        if not hmac.compare_digest(head, mark.journal):
             raise LedgerError(
                 f"the state {self._path} is older than what the ledger knows of its session, or "
                 "was edited: answers that were released are missing from it. Put the latest "

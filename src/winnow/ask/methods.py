@@ -51,7 +51,7 @@ class MultiplicativeWeights(AskMethod):
     alpha: Annotated[
         Real | None,
         Option(
-            "An error bound to aim at, as a fraction of the rows, in the place of updates=.",
+            "Instead of updates=: the error bound to aim at, as a fraction of the rows.",
             "A",
             above=0,
             below=1,
@@ -124,7 +124,7 @@ class MultiplicativeWeights(AskMethod):
     memory: Annotated[
         str,
         Option(
-            "Hold every cell while they fit; beyond it the list of updates.",
+            "How much to use, e.g. 2GB: for every cell where they fit, or for a list of updates.",
             "SIZE",
             where=("command",),
         ),

@@ -124,7 +124,7 @@ class Answer:
     value: float
     """The answer as a fraction of the rows (or in [-c, c] for queries declared so)."""
     count: float
-    """The same times the rows."""
+    """The answer as a number of rows."""
     kind: str
     error: float | None
     """With probability 1 - beta no answer of the session is further off; None: no bound."""

@@ -89,8 +89,8 @@ def _paid(
         charged = True
         if account is not None:
             with suppress(LedgerError):
-                found = account.ledger.session_entry("charge", account.dataset, journal.session)
-                charged = found is not None
+                entry = account.ledger.session_entry("charge", account.dataset, journal.session)
+                charged = entry is not None
         journal.close(None) if charged else journal.abandon()
         raise
     except BudgetError:

@@ -43,6 +43,7 @@ from winnow.core.tape import Randomness
 from winnow.errors import DataError, InputError, ParameterError, RelationMismatch
 from winnow.foreign import guarded, shown
 from winnow.privacy import Budget, to_json
+from winnow.privacy.sizing import as_all_there_is
 from winnow.read.about import AboutTable, about_table
 from winnow.read.crossing import SealedTable, sealed_table
 
@@ -152,6 +153,7 @@ def ask(about: AboutTable | SealedTable, asked: Ask) -> AskPlan:
     return asked.plan(about)
 
 
+@as_all_there_is
 def planned(asked: Ask, about: AboutTable | SealedTable) -> AskPlan:
     """The plan of a request, by what is public of the table."""
     public = about_table(about)
@@ -160,7 +162,7 @@ def planned(asked: Ask, about: AboutTable | SealedTable) -> AskPlan:
         return _chosen(asked, public)
     if not isinstance(method, AskMethod):
         raise ParameterError(
-            f"method={shown(method)} answers no questions; give wn.MultiplicativeWeights(), "
+            f"method={shown(method)} does not answer questions; give wn.MultiplicativeWeights(), "
             "wn.Independent() or a word"
         )
     return method.plan(asked, public)
@@ -232,21 +234,21 @@ def _independent(
 def compared(asked: Ask, about: AboutTable) -> tuple[AskRow, ...]:
     """What each method promises, also where no session can be opened."""
     if asked.method in (AUTO, Independent(), MultiplicativeWeights()):
-        found = _weights_or_none(asked, about)
+        weights = _weights_or_none(asked, about)
         other = row_of(_single(asked, about).sizes)
-        return (useless_row(HYPOTHESIS) if found is None else row_of(found)), other
+        return (useless_row(HYPOTHESIS) if weights is None else row_of(weights)), other
     return asked.plan(about).compared
 
 
 def _single(asked: Ask, about: AboutTable) -> Sized[IndependentSizes]:
     """Under a budget: what its rho pays for, without the delta that it keeps for other events."""
     terms, budget = _terms(asked, about), asked.budget
-    if budget is not None:
-        delta, reserved = exact("delta", asked.delta), exact("delta", budget.left.delta_cap)
-        if budget.accountant == "zcdp" and reserved < delta:
-            delta -= reserved
-        terms = replace(terms, accountant="zcdp", delta=delta)
-    return sized_independent(terms)
+    if budget is None:
+        return sized_independent(terms)
+    delta, reserved = exact("delta", asked.delta), exact("delta", budget.left.delta_cap)
+    if budget.accountant == "zcdp" and reserved < delta:
+        delta -= reserved
+    return sized_independent(replace(terms, accountant="zcdp", delta=delta))
 
 
 def _weights_or_none(asked: Ask, about: AboutTable) -> WeightsSizes | None:
@@ -259,20 +261,21 @@ def _weights_or_none(asked: Ask, about: AboutTable) -> WeightsSizes | None:
 def _weights(
     method: MultiplicativeWeights, asked: Ask, about: AboutTable, *, explicit: bool
 ) -> Sized[WeightsSizes]:
+    """Under a budget: with a lost mass beside a rho."""
     terms, budget = _terms(asked, about), asked.budget
-    if budget is not None:
-        lost = min(exact("delta", budget.left.delta), exact("delta", asked.delta) / 2)
-        if budget.accountant == "pure" or lost <= 0:
-            raise ParameterError(
-                "multiplicative weights need a budget with a delta of which a part is left for "
-                "events: open it with delta= (and delta_for_events= for accountant='zcdp'); or "
-                "use method='independent'"
-            )
-        terms = replace(terms, accountant="zcdp", lost=lost)
     universe, listed = said_cells(about.schema, method.universe)
     shape = None if about.schema is None or not explicit else about.schema.shape
     terms = replace(terms, method=method, universe=universe, listed=listed, shape=shape)
-    return sized_weights(terms)
+    if budget is None:
+        return sized_weights(terms)
+    lost = min(exact("delta", budget.left.delta), exact("delta", asked.delta) / 2)
+    if budget.accountant == "pure" or lost <= 0:
+        raise ParameterError(
+            "multiplicative weights need a budget with a delta of which a part is left for "
+            "events: open it with delta= (and delta_for_events= for accountant='zcdp' or "
+            "'gaussian'); or use method='independent'"
+        )
+    return sized_weights(replace(terms, accountant="zcdp", lost=lost))
 
 
 def _terms(asked: Ask, about: AboutTable) -> Terms:

@@ -188,12 +188,12 @@ def question_of(schema: Schema, asked: Any) -> Question:
     if isinstance(asked, Predicates) and len(asked.conditions) == 1:  # the usual case, quickly
         (part,) = asked.parts(schema)
         return _question(schema, part, 0)
-    found = questions_of(schema, asked)
-    if found.size != 1:
+    workload = questions_of(schema, asked)
+    if workload.size != 1:
         raise ParameterError(
-            f"this workload has {found.size:,} queries; ask them one by one, or all with ask_all"
+            f"this workload has {workload.size:,} queries; ask them one by one, or all with ask_all"
         )
-    return taken(found, 0)
+    return taken(workload, 0)
 
 
 class KnownConditions:
@@ -207,26 +207,26 @@ class KnownConditions:
         """The question that ``where(conditions)`` is, over the schema."""
         if not conditions:
             return question_of(self._schema, where(conditions))  # which refuses it
-        found = [self._condition(name, given) for name, given in conditions.items()]
-        found.sort(key=itemgetter(0))
-        codes = {place: held for place, held, _ in found if held is not None}
-        label = ", ".join(words for _, _, words in found)
+        conjunction = [self._condition(name, given) for name, given in conditions.items()]
+        conjunction.sort(key=itemgetter(0))
+        codes = {place: held for place, held, _ in conjunction if held is not None}
+        label = ", ".join(words for _, _, words in conjunction)
         return Question._of_masks(self._schema, codes, label)
 
     def _condition(self, name: str, given: Any) -> tuple[int, Integers | None, str]:
         key = (name, _typed(given))
-        found = self._known.get(key)
-        if found is None:
+        known = self._known.get(key)
+        if known is None:
             place = self._schema.position(name)
             mask = mask_of(self._schema.columns[place], given)
             (held,) = mask.nonzero()
             held.flags.writeable = False
             words = set_words(self._schema, place, mask)
-            found = place, held if len(held) < len(mask) else None, words
+            known = place, held if len(held) < len(mask) else None, words
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            self._known[key] = found
-        return found
+            self._known[key] = known
+        return known
 
 
 def _typed(given: Any) -> Any:
@@ -246,7 +246,7 @@ def questions_of(schema: Schema, asked: Any) -> Workload:
         )
     if asked.schema is not schema and asked.schema != schema:
         raise ParameterError(
-            "the question is over another schema than the table; bind it to that one"
+            "the question is over a different schema from that of the table; bind it to that one"
         )
     return asked
 

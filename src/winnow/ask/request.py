@@ -26,7 +26,9 @@ class Ask(Checked):
     epsilon: Annotated[Real, Option("The privacy loss of the whole session.", "E", above=0)]
     delta: Annotated[
         Real,
-        Option("The chance that more is lost, such as 1e-6.", "D", above=0, below=1),
+        Option(
+            "The probability that the epsilon does not hold, such as 1e-6.", "D", above=0, below=1
+        ),
     ]
     method: Annotated[
         AskMethod | str,
@@ -37,7 +39,7 @@ class Ask(Checked):
         ),
     ] = AUTO
     max_queries: Annotated[
-        int, Option("For how many questions errors are to be bounded.", "K", least=1)
+        int, Option("The number of questions over which errors are bounded.", "K", least=1)
     ] = 10_000
     beta: Annotated[
         Real,

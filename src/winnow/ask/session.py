@@ -156,12 +156,12 @@ class WeightsSession(OpenSession[WeightsSizes]):
     def ask_all(self, workload: Any) -> list[Answer]:
         """Answer every query of a workload, in order."""
         asked = questions_of(self.schema, workload)
-        found: list[Answer] = []
+        answers: list[Answer] = []
         with self._held(asked.size):
             for first in range(0, asked.size, TOGETHER):
                 part = range(first, min(asked.size, first + TOGETHER))
-                found += self._ask_together([taken(asked, query) for query in part])
-        return found
+                answers += self._ask_together([taken(asked, query) for query in part])
+        return answers
 
     @guarded
     def ask_many(self, questions: Sequence[Any], *, fresh: int | None = None) -> list[Answer]:
@@ -175,23 +175,23 @@ class WeightsSession(OpenSession[WeightsSizes]):
             for question in asked:
                 self._check(question)
             first = self._released
-            found: list[Answer] = []
+            answers: list[Answer] = []
             for start in range(0, len(asked), TOGETHER):
                 most = None if fresh is None else fresh - (self._released - first)
-                found += self._ask_together(asked[start : start + TOGETHER], most)
-            return found
+                answers += self._ask_together(asked[start : start + TOGETHER], most)
+            return answers
 
     def _ask_together(self, questions: list[Question], fresh: int | None = None) -> list[Answer]:
         """Answers that are written down together."""
         with self._lock:
             for question in questions:
                 self._check(question)
-            first, found = self._released, []
+            first, answers = self._released, []
             with self._rounds.together(questions):
                 for question in questions:
                     tested = fresh is None or self._released - first < fresh
-                    found.append(self._answered(question, again=False, tested=tested))
-            return found
+                    answers.append(self._answered(question, again=False, tested=tested))
+            return answers
 
     def _ask(self, question: Question, *, again: bool = False) -> Answer:
         """One answer; ``again`` tests a question anew that was measured before."""

@@ -239,11 +239,11 @@ def _first(
 
 def _fallback_bound(fallback: IndependentAnswers, terms: Terms) -> float:
     """No noise of these answers is larger, as a fraction of the rows, but for half of beta."""
-    found = answer_bound(
+    bound = answer_bound(
         float(fallback.noise_multiplier), int(terms.rows_per_person), fallback.queries,
         _noise_beta(terms),
     )  # fmt: skip
-    return found / terms.rows
+    return bound / terms.rows
 
 
 def _updates(terms: Terms, entropy: float, share: float) -> int:

@@ -42,13 +42,13 @@ class State(Protocol):
 
 def product_prior(tables: Sequence[NDArray[np.int64]]) -> list[Floats]:
     """Noisy one-way counts as distributions: nothing below 0, each with the sum 1."""
-    found = []
+    logs = []
     for counted in tables:
         positive = np.maximum(counted, 0).astype(np.float64)
         total = positive.sum()
         size = len(positive)
-        found.append(positive / total if total > 0 else np.full(size, 1.0 / size))
-    return found
+        logs.append(positive / total if total > 0 else np.full(size, 1.0 / size))
+    return logs
 
 
 class CellState:
@@ -264,16 +264,16 @@ class ImplicitState:
         return [g for g in self._all_groups() if any(c in question.codes for c in g)]
 
     def _mass(self, place: int, group: tuple[int, ...], start: list[Floats]) -> float:
-        found = self._whole.get((place, group))
-        if found is None:
-            found = self._whole[place, group] = self._log_sum(group, start, None)
-        return found
+        mass = self._whole.get((place, group))
+        if mass is None:
+            mass = self._whole[place, group] = self._log_sum(group, start, None)
+        return mass
 
     def _classes(
         self, group: tuple[int, ...], question: Question | None
     ) -> dict[int, tuple[Integers, Integers]]:
         """For each column: a code of each class, and the class of each code."""
-        found = {}
+        classes = {}
         for column in group:
             size = self._schema.shape[column]
             tests = [q for q, _ in self._updates if q.codes is not None and column in q.codes]
@@ -287,8 +287,8 @@ class ImplicitState:
             _, first, place = np.unique(
                 np.ascontiguousarray(packed), axis=0, return_index=True, return_inverse=True
             )
-            found[column] = (first.astype(np.int64), place.reshape(-1).astype(np.int64))
-        return found
+            classes[column] = (first.astype(np.int64), place.reshape(-1).astype(np.int64))
+        return classes
 
     def _log_sum(
         self, group: tuple[int, ...], start: list[Floats], question: Question | None
@@ -335,13 +335,13 @@ class ImplicitState:
     ) -> list[tuple[int, NDArray[np.bool_]]]:
         """Which classes of which axis a product set holds."""
         assert question.codes is not None
-        found = []
+        masks = []
         for axis, column in enumerate(group):
             if column in question.codes:
                 codes = np.zeros(self._schema.shape[column], np.bool_)
                 codes[question.codes[column]] = True
-                found.append((axis, codes[classes[column][0]]))
-        return found
+                masks.append((axis, codes[classes[column][0]]))
+        return masks
 
 
 def _log(value: float) -> float:

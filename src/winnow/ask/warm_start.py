@@ -183,15 +183,15 @@ def _with_tables(terms: Terms, sized: Sizer) -> Sized[WeightsSizes] | None:
     if terms.shape is None or ways_of(terms.shape) != PAIRS:
         return None
     try:
-        found = sized(terms.by(warm_start=SHARE))
+        settings = sized(terms.by(warm_start=SHARE))
     except ParameterError:
         return None
-    sizes, start = found.sizes, found.sizes.start
+    sizes, start = settings.sizes, settings.sizes.start
     low = sizes.threshold.low if sizes.fallback is None else sizes.threshold.last
     if not low or start is None:
         return None
     deviation = deviation_of(terms.shape, start.multiplier, sizes.rows_per_person, terms.relation)
-    return found if table_error(terms.shape, deviation / sizes.rows) <= low else None
+    return settings if table_error(terms.shape, deviation / sizes.rows) <= low else None
 
 
 def fitted_start(

@@ -42,8 +42,8 @@ def written(plan: AskPlan) -> dict[str, Any]:
         "explicit": plan.explicit,
         "reason": plan.reason,
     }
-    found: dict[str, Any] = json.loads(json.dumps(document))
-    return found
+    plain: dict[str, Any] = json.loads(json.dumps(document))
+    return plain
 
 
 def read_plan(document: dict[str, Any], table: SealedTable) -> AskPlan:

@@ -192,12 +192,12 @@ def rounds_of_selection_and_measurement() -> Iterator[AuditResult]:
                 Compose((BoundedRange(half, _HERE), DiscreteLaplace(1 / half, _HERE))), rounds
             )
 
-        found = calibrate(plan, epsilon=1, delta=delta, accountant="zcdp").parameter
+        parameter = calibrate(plan, epsilon=1, delta=delta, accountant="zcdp").parameter
         yield _result(
             f"{rounds} rounds with discrete noise at (1, {delta:g}) allow at most 1 % less.",
             continuous,
-            found,
-            0.99 * continuous <= found <= continuous,
+            parameter,
+            0.99 * continuous <= parameter <= continuous,
             "discrete noise is a little dearer than continuous noise, which is never released",
             citation=_CONVERSION,
         )

@@ -173,25 +173,25 @@ class Case:
 def selections(*, quick: bool = False) -> list[AuditedMechanism]:
     """One mechanism or more for every selection row of the guarantee table."""
     epsilon = EPSILON
-    found: list[AuditedMechanism] = [LipschitzMechanism(epsilon, law) for law in Law]
+    listed: list[AuditedMechanism] = [LipschitzMechanism(epsilon, law) for law in Law]
     for kappa in (2,) if quick else (2, 3):
-        found += [LipschitzMechanism(epsilon, law, kappa) for law in Law]
-        found.append(UnorderedGumbel(epsilon, Law.GUMBEL, kappa))
-    found += [
+        listed += [LipschitzMechanism(epsilon, law, kappa) for law in Law]
+        listed.append(UnorderedGumbel(epsilon, Law.GUMBEL, kappa))
+    listed += [
         LipschitzMechanism(epsilon, law, 2, in_order=True) for law in Law if law is not Law.GUMBEL
     ]
-    found += with_leads(epsilon)
-    found += lists_and_sets(epsilon, quick=quick)
-    found += [SparseVector(epsilon, 0, cutoff) for cutoff in (1, 2)]
-    found.append(AdversarialIndexed(epsilon, adversary="worst"))
+    listed += with_leads(epsilon)
+    listed += lists_and_sets(epsilon, quick=quick)
+    listed += [SparseVector(epsilon, 0, cutoff) for cutoff in (1, 2)]
+    listed.append(AdversarialIndexed(epsilon, adversary="worst"))
     for adversary in ("turning",) if quick else ADVERSARIES:
-        found.append(AdversarialSlack(epsilon, slack=Fraction(1, 5), adversary=adversary))
+        listed.append(AdversarialSlack(epsilon, slack=Fraction(1, 5), adversary=adversary))
     if not quick:
-        found.append(AdversarialIndexed(epsilon, 2, adversary="worst"))
-        found.append(AdversarialSlack(2 * epsilon, 2, slack=Fraction(1, 4), adversary="turning"))
+        listed.append(AdversarialIndexed(epsilon, 2, adversary="worst"))
+        listed.append(AdversarialSlack(2 * epsilon, 2, slack=Fraction(1, 4), adversary="turning"))
     for parameters in MARGIN_PARAMETERS[: 1 if quick else None]:
-        found += [LargeMargin(*parameters, thresholds) for thresholds in ("tight", "printed")]
-    return found
+        listed += [LargeMargin(*parameters, thresholds) for thresholds in ("tight", "printed")]
+    return listed
 
 
 def on_private_labels() -> list[AuditedMechanism]:

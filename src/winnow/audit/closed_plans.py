@@ -168,10 +168,10 @@ def _best(steps: list[list[tuple[Floats, Floats]]], a: Floats) -> Floats:
     """The largest P(S) - e^a Q(S) of an adversary that chooses each step's law as it goes."""
     if not steps:
         return np.asarray(-np.expm1(np.minimum(a, 0.0)))
-    found = np.zeros_like(a)
+    best = np.zeros_like(a)
     for p, q in steps[0]:
-        found = np.maximum(found, _best(steps[1:], a[..., None] - np.log(p / q)) @ p)
-    return found
+        best = np.maximum(best, _best(steps[1:], a[..., None] - np.log(p / q)) @ p)
+    return best
 
 
 def _known_number(delta: float, rounds: int, expected: float) -> AuditResult:

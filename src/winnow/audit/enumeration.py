@@ -114,10 +114,10 @@ def enumerate_case(case: Case, *, quick: bool = False) -> Iterator[AuditResult]:
     event = case.promise.event
     epsilon, delta = case.claimed
     rho = float(zcdp_cost(event).rho)
-    found = measure(case.model, case.declared.boxes, epsilon, quick=quick)
+    measured = measure(case.model, case.declared.boxes, epsilon, quick=quick)
     where = f"{case.mechanism.name}, {case.declared.name}"
     common = (case.mechanism.name, str(case.declared.relation), case.promise.citation)
-    searched = f"{found.pairs} pairs of neighbours"
+    searched = f"{measured.pairs} pairs of neighbours"
     if delta:
         yield AuditResult(
             "enumeration",
@@ -125,9 +125,9 @@ def enumerate_case(case: Case, *, quick: bool = False) -> Iterator[AuditResult]:
             f"epsilon={epsilon:g}.",
             *common,
             delta,
-            found.delta,
-            found.delta <= delta * (1 + TOLERANCE),
-            f"delta measured over {searched}; largest at {found.worst_for_delta}",
+            measured.delta,
+            measured.delta <= delta * (1 + TOLERANCE),
+            f"delta measured over {searched}; largest at {measured.worst_for_delta}",
         )
         return
     yield AuditResult(
@@ -135,9 +135,10 @@ def enumerate_case(case: Case, *, quick: bool = False) -> Iterator[AuditResult]:
         f"{where}: no output's log-probability moves by more than epsilon between neighbours.",
         *common,
         epsilon,
-        found.epsilon,
-        found.epsilon <= epsilon * (1 + TOLERANCE) and found.rho <= rho * (1 + TOLERANCE),
-        f"over {searched}; largest at {found.worst}; rho {found.rho:.4g} of {rho:.4g} charged",
+        measured.epsilon,
+        measured.epsilon <= epsilon * (1 + TOLERANCE) and measured.rho <= rho * (1 + TOLERANCE),
+        f"over {searched}; largest at {measured.worst}; "
+        f"rho {measured.rho:.4g} of {rho:.4g} charged",
     )
     if isinstance(event, BoundedRange):
         yield AuditResult(
@@ -145,8 +146,8 @@ def enumerate_case(case: Case, *, quick: bool = False) -> Iterator[AuditResult]:
             f"{where}: between neighbours all log ratios lie in one interval of length epsilon.",
             *common,
             epsilon,
-            found.range,
-            found.range <= epsilon * (1 + TOLERANCE),
+            measured.range,
+            measured.range <= epsilon * (1 + TOLERANCE),
             f"over {searched}",
         )
 
@@ -156,15 +157,15 @@ def measure(model: Model, boxes: Boxes, epsilon: float, *, quick: bool = False) 
     """The worst epsilon, range, rho, and delta at this epsilon, over all instances."""
     total = Measured(0.0, 0.0, 0.0, 0.0, 0, Pair((), ()), Pair((), ()))
     for bases, moves in model.instances(boxes, quick=quick):
-        found = _measure_block(model, bases, moves, epsilon)
+        measured = _measure_block(model, bases, moves, epsilon)
         total = Measured(
-            max(total.epsilon, found.epsilon),
-            max(total.range, found.range),
-            max(total.rho, found.rho),
-            max(total.delta, found.delta),
-            total.pairs + found.pairs,
-            found.worst if found.epsilon >= total.epsilon else total.worst,
-            found.worst_for_delta if found.delta >= total.delta else total.worst_for_delta,
+            max(total.epsilon, measured.epsilon),
+            max(total.range, measured.range),
+            max(total.rho, measured.rho),
+            max(total.delta, measured.delta),
+            total.pairs + measured.pairs,
+            measured.worst if measured.epsilon >= total.epsilon else total.worst,
+            measured.worst_for_delta if measured.delta >= total.delta else total.worst_for_delta,
         )
     return total
 

@@ -45,7 +45,8 @@ from winnow.learn.audit.binned import binned_enumerated, binned_faithful, binned
 from winnow.learn.audit.boosted import boosted_enumerated, boosted_twins
 from winnow.learn.audit.either import either_enumerated, either_faithful, either_twins
 from winnow.lp.audit import lp_enumerated, lp_faithful, lp_twins
-from winnow.numbers.audit import quantiles_enumerated, quantiles_faithful, quantiles_twins
+from winnow.numbers.audit.halving import quantiles_enumerated, quantiles_faithful, quantiles_twins
+from winnow.numbers.audit.joint import joint_enumerated, joint_faithful, joint_twins
 from winnow.numbers.bounds.audit import bounds_enumerated, bounds_faithful, bounds_twins
 from winnow.numbers.histogram.audit import histogram_enumerated, histogram_twins
 from winnow.numbers.moments.audit import moments_enumerated, moments_faithful, moments_twins
@@ -62,6 +63,7 @@ from winnow.release.tables.audit import tables_enumerated, tables_faithful, tabl
 from winnow.select.audit.cut_away import cut_enumerated, cut_faithful, cut_twins
 from winnow.select.audit.groups import groups_audited, groups_twins
 from winnow.select.audit.labels import labels_enumerated, labels_faithful, labels_twins
+from winnow.select.audit.people_look import look_enumerated, look_faithful, look_twins
 
 
 def run_audits(
@@ -142,6 +144,7 @@ def _release(quick: bool, seed: int) -> Iterator[AuditResult]:
 def _tables(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from tables_enumerated(quick=quick)
     yield from cut_enumerated()
+    yield from look_enumerated()
     yield from linear_enumerated(quick=quick)
     yield from additive_enumerated(quick=quick)
     yield from balanced_enumerated(quick=quick)
@@ -149,19 +152,23 @@ def _tables(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from either_enumerated(quick=quick)
     yield from binned_enumerated(quick=quick)
     yield from quantiles_enumerated(quick=quick)
+    yield from joint_enumerated(quick=quick)
     yield from histogram_enumerated()
     yield from moments_enumerated(quick=quick)
     yield from bounds_enumerated()
     yield from tables_faithful(quick=quick, seed=seed)
     yield from linear_faithful(quick=quick, seed=seed)
     yield from cut_faithful(seed=seed)
+    yield from look_faithful(seed=seed)
     yield from either_faithful(seed=seed)
     yield from binned_faithful(seed=seed)
     yield from quantiles_faithful(quick=quick, seed=seed)
+    yield from joint_faithful(quick=quick, seed=seed)
     yield from moments_faithful(quick=quick, seed=seed)
     yield from bounds_faithful(quick=quick, seed=seed)
     yield from tables_twins(quick=quick, seed=seed)
     yield from cut_twins()
+    yield from look_twins()
     yield from linear_twins(quick=quick, seed=seed)
     yield from additive_twins(quick=quick)
     yield from balanced_twins(quick=quick)
@@ -169,6 +176,7 @@ def _tables(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from either_twins(quick=quick)
     yield from binned_twins(quick=quick)
     yield from quantiles_twins(quick=quick, seed=seed)
+    yield from joint_twins(seed=seed)
     yield from histogram_twins()
     yield from moments_twins(quick=quick, seed=seed)
     yield from bounds_twins(seed=seed)

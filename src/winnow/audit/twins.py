@@ -76,7 +76,7 @@ def twins(*, quick: bool = False) -> list[Twin]:
     many, more = (20_000, 100_000) if quick else (60_000, 200_000)
     people, any_scores = counts(Relation.ADD_REMOVE), general(Relation.ADD_REMOVE)
     replaced = counts(Relation.SUBSTITUTION)
-    found = [
+    listed = [
         Twin(
             "the factor 2 is missing in the scale",
             BrokenNoFactorTwo(1.0, law),
@@ -86,7 +86,7 @@ def twins(*, quick: bool = False) -> list[Twin]:
         )
         for law in Law
     ]
-    found += [
+    listed += [
         Twin(
             "the sensitivity of counts is halved under substitution",
             BrokenHalvedAlways(1.0, law),
@@ -96,7 +96,7 @@ def twins(*, quick: bool = False) -> list[Twin]:
         )
         for law in (Law.GUMBEL, Law.EXPONENTIAL)
     ]
-    found += [
+    listed += [
         Twin(
             "oneshot does not divide epsilon by k",
             BrokenOneshotForOne(1.0, law, 2),
@@ -106,7 +106,7 @@ def twins(*, quick: bool = False) -> list[Twin]:
         )
         for law in (Law.GUMBEL, Law.EXPONENTIAL, Law.LAPLACE)
     ]
-    found += [
+    listed += [
         Twin(
             "the noise is truncated",
             BrokenTruncatedNoise(1.0, Law.GUMBEL),
@@ -192,7 +192,7 @@ def twins(*, quick: bool = False) -> list[Twin]:
             many,
         ),
     ]
-    return found
+    return listed
 
 
 def enumerated_twins() -> list[Twin]:

@@ -34,7 +34,7 @@ START = "Start here"
 
 COMMANDS = (
     CommandRow("demo", "winnow.cli.demo:demo", START,
-        "Show the main job in a few seconds, on made-up people."),
+        "See private releases in a few seconds, on made-up data."),
     CommandRow("describe", "winnow.describe.cli:describe", RELEASE,
         "Describe every column of a table: missing values, means, quantiles, common values.",
         tables=True),
@@ -43,7 +43,7 @@ COMMANDS = (
     CommandRow("top-k", "winnow.select.cli.top_k:top_k", RELEASE,
         "Release the K most common items privately.", tables=True),
     CommandRow("labels", "winnow.select.cli.labels:labels", RELEASE,
-        "Release the items that there are in a log, where nobody listed them.", tables=True),
+        "Find the items that many people have in a log, without a public list.", tables=True),
     CommandRow("itemsets", "winnow.itemsets.cli.command:itemsets", RELEASE,
         "Release the itemsets that most baskets hold, privately.", tables=True),
     CommandRow("learn", "winnow.learn.cli:learn", RELEASE,
@@ -52,7 +52,7 @@ COMMANDS = (
         "Release tables of counts, sums and means, with a standard error for every number.",
         tables=True),
     CommandRow("bounds", "winnow.numbers.bounds.cli:bounds", RELEASE,
-        "Release between which numbers nearly all values of a column lie.", tables=True),
+        "Release two numbers between which nearly all values of a column lie.", tables=True),
     CommandRow("moments", "winnow.numbers.moments.cli:moments", RELEASE,
         "Release counts, sums, means, variances and deviations of columns of numbers.",
         tables=True),
@@ -216,7 +216,7 @@ plans = lazy(_PLANS, _load, no_args_is_help=True)
 app.add_typer(
     plans,
     name="plan",
-    help="Say what to expect before spending anything.",
+    help="Predict errors before anything is spent.",
     rich_help_panel=BEFORE,
 )
 schemas = lazy(_SCHEMAS, _load, no_args_is_help=True)
@@ -243,14 +243,14 @@ servers = lazy(_SERVERS, _load_of_server, invoke_without_command=True)
 app.add_typer(
     servers,
     name="serve",
-    help="Let analysts ask over HTTP, under budgets; nobody gets the data.",
+    help="Let analysts ask over HTTP, under budgets; the data stay here.",
     rich_help_panel=RELEASE,
 )
 
 
 @servers.callback(epilog=serve.EXAMPLES)
 def _serve(context: typer.Context, config: serve.ConfigOption = Path("winnow.toml")) -> None:
-    """Let analysts ask over HTTP, under budgets; nobody gets the data."""
+    """Let analysts ask over HTTP, under budgets; the data stay here."""
     if context.invoked_subcommand is None:
         serve.serve(config)
 

@@ -65,7 +65,7 @@ def demo(
         ),
     ] = None,
 ) -> None:
-    """Show the main job in a few seconds, on made-up people.
+    """See private releases in a few seconds, on made-up data.
 
     2,000 made-up people name their favourite tree: the demo plans the accuracy and asks for
     the favourite privately. 10,000 others report birds, and the most reported ones are released

@@ -19,6 +19,7 @@ from winnow.privacy import Budget
 from winnow.privacy.ledger import Ledger, RecordedBudget
 from winnow.select.cli.source import threshold_text
 from winnow.select.cli.view import show_top
+from winnow.select.plan.top_k.verb import TopKPlan
 from winnow.select.request import TopK
 
 NAME = "demo-ledger.db"
@@ -106,6 +107,7 @@ def top_of_a_log(folder: Path, budget: Budget, seed: int | None) -> None:
         log, item="bird", person="person", max_items=MOST, reading=winnow.Reading(salt=salt)
     )
     plan = TopK(k=K, epsilon=EPSILON, delta=DELTA, with_counts=True, budget=budget).plan(counts)
+    assert isinstance(plan, TopKPlan)  # the bound on birds is a number
     top = plan.run(counts, budget=budget, seed=seed)
     margin = plan.expected.counts_margin
     how: dict[str, Any] = {"ordered": True, "margin": margin}
@@ -114,8 +116,8 @@ def top_of_a_log(folder: Path, budget: Budget, seed: int | None) -> None:
     save_released(folder / "top.json", top)
     people = true_counts(sightings)
     most = sorted(people, key=lambda bird: -people[bird])[:K]
-    found = sum(bird in most for bird, _ in top.value)
-    show.print(f"{found} of these {len(top.value)} are among the {K} birds that most people saw.")
+    right = sum(bird in most for bird, _ in top.value)
+    show.print(f"{right} of these {len(top.value)} are among the {K} birds that most people saw.")
     try:
         image = draw_beside_truth(top, people, margin)
     except ExtraMissing as missing:

@@ -94,7 +94,7 @@ def _value(field: Field, text: Any) -> Any:
         return text
     words = " or ".join(field.words)
     with instead(
-        ParameterError(f"{flag_of(field)} {shown(text)} is no number; give one, or {words}"),
+        ParameterError(f"{flag_of(field)} {shown(text)} is not a number; give one, or {words}"),
         ValueError,
     ):
         return field.simple(text)

@@ -78,7 +78,7 @@ def write_made_up(path: Path, data: bytes) -> None:
         foreign = path.exists() and path.read_bytes() != data
     if foreign:
         raise DataError(
-            f"{path} is there, and is not the made-up data of this demo; it stays as it is. "
-            "Choose another folder"
+            f"{path} exists already and is not the made-up data of this demo; it was left as it "
+            "is. Choose another folder"
         )
     write_whole(path, data)

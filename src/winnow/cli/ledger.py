@@ -75,16 +75,21 @@ def init(
         str, typer.Option("--dataset", metavar="LABEL", help="The label of the data.")
     ],
     epsilon: Annotated[
-        float, typer.Option("--epsilon", metavar="E", help="All that may ever be spent on them.")
+        float,
+        typer.Option(
+            "--epsilon",
+            metavar="E",
+            help="The cap on epsilon: all that may ever be spent on the data.",
+        ),
     ],
-    delta: Annotated[float, typer.Option("--delta", metavar="D", help="The same for delta.")] = 0.0,
+    delta: Annotated[float, typer.Option("--delta", metavar="D", help="The cap on delta.")] = 0.0,
     delta_for_events: Annotated[
         float,
         typer.Option(
             "--delta-for-events",
             metavar="D",
-            help="With --accountant zcdp: the part of delta set aside for mechanisms with one of "
-            "their own.",
+            help="With --accountant zcdp: the part of delta set aside for mechanisms that need a "
+            "delta of their own.",
         ),
     ] = 0.0,
     relation: RelationOption = Relation.ADD_REMOVE,
@@ -93,8 +98,8 @@ def init(
         typer.Option(
             "--unit",
             metavar="NAME",
-            help="Whom it is about: row, basket, a column of people, or person for people whatever "
-            "columns call them. Default: what the first release is about.",
+            help="Who is protected: row, basket, a column of people, or person for people "
+            "whatever columns call them. Default: as in the first release.",
         ),
     ] = None,
     accountant: Annotated[

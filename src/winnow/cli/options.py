@@ -15,6 +15,7 @@ import typer
 from winnow.cli.derived import number_or_pair
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
+from winnow.foreign import instead
 
 if TYPE_CHECKING:
     from winnow.core.schema import Schema
@@ -60,20 +61,21 @@ AssumedRowsOption = Annotated[
         rich_help_panel=ASKED,
     ),
 ]
+BOUND_CHOSEN = "auto: a tenth of epsilon, or less, looks at how much people have and chooses it."
 AssumedRowsPerPersonOption = Annotated[
     int,
     option("--max-rows", "L", "The most rows of one person.", ASKED),
 ]
 ConfidenceOption = Annotated[
     float,
-    option("--confidence", "P", "How sure errors and bounds are.", ASKED),
+    option("--confidence", "P", "The probability with which errors and bounds hold.", ASKED),
 ]
 SeedOption = Annotated[
     int | None,
     typer.Option(
         "--seed",
         metavar="N",
-        help="Repeatable and not private: for tests only. The receipt says so.",
+        help="Makes the result repeatable and NOT private: for tests only. The receipt says so.",
     ),
 ]
 
@@ -82,8 +84,8 @@ PadToOption = Annotated[
     typer.Option(
         "--pad-to",
         metavar="SECONDS|plan",
-        help="Hold the result back until a fixed time, so that the clock tells nothing; 'plan': a "
-        "public estimate.",
+        help="Hold the result back until a fixed time, so that the running time reveals nothing; "
+        "'plan': a public estimate.",
     ),
 ]
 PadToSecondsOption = Annotated[
@@ -91,7 +93,7 @@ PadToSecondsOption = Annotated[
     typer.Option(
         "--pad-to",
         metavar="SECONDS",
-        help="Hold the result back until a fixed time, so that the clock tells nothing.",
+        help="Hold the result back until a fixed time, so that the running time reveals nothing.",
     ),
 ]
 
@@ -161,13 +163,21 @@ def check_unit_said(column: str | None, one_each: bool, option: str, what: str =
     """Stop unless the command says whose presence is protected."""
     flag = f"--one-{what}-per-person"
     if column is not None and one_each:
-        raise ParameterError(f"{option} and {flag} contradict; give one of them")
+        raise ParameterError(f"{option} and {flag} contradict each other; give one of them")
     if column is None and not one_each:
         raise ParameterError(
             f"say whose privacy is protected: {option} COLUMN names the column of people, who are "
             f"protected with all their {what}s; {flag} says that nobody has two {what}s. Without "
             f"either, somebody with ten {what}s would be protected ten times less than stated"
         )
+
+
+def bound_of(flag: str, text: str | None) -> int | str | None:
+    """A bound on what one person counts for: a whole number, or auto."""
+    if text is None or text == "auto":
+        return text
+    with instead(ParameterError(f"{flag} {text!r} is no whole number, and not auto"), ValueError):
+        return int(text)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,12 @@ from winnow.cli.reporting import manner
 from winnow.core.notebook import visible as visible
 
 if TYPE_CHECKING:
+    from winnow.core.notebook import Card
     from winnow.core.released import Released
+
+
+_LONGEST_BAR = 30
+"""Letters of the longest bar behind the rows of a table."""
 
 
 def console() -> Console:
@@ -102,6 +107,19 @@ def grid(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str | Text]
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(visible(cell)) for cell in row))
     return table
+
+
+def card_grid(card: Card, bars: Sequence[float] | None = None) -> Table:
+    """The table of a card, with a bar behind each row where there are numbers for it."""
+    first = len(card.heads) - card.numeric
+    sides = ["left" if place < first else "right" for place in range(len(card.heads))]
+    heads = [(head.replace("_", " "), side) for head, side in zip(card.heads, sides, strict=True)]
+    if bars is None:
+        return grid(heads, card.rows)
+    most = max(1.0, *bars)
+    drawn = ("█" * round(_LONGEST_BAR * max(0.0, each) / most) for each in bars)
+    rows = ([*row, bar] for row, bar in zip(card.rows, drawn, strict=True))
+    return grid([*heads, ("", "left")], rows)
 
 
 def notes(rows: Iterable[tuple[str, str]]) -> Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +17,7 @@ from winnow.cli.options import (
     JoinedFiles,
     OneRowOption,
     SchemaOption,
+    bound_of,
     check_unit_said,
     option,
     relation_of_people,
@@ -27,6 +28,7 @@ from winnow.core.relation import Relation
 from winnow.read.options import Reading, TextFormat
 
 if TYPE_CHECKING:
+    from winnow.core.released import Released
     from winnow.core.schema import Schema
     from winnow.privacy import Budget
     from winnow.read.about import AboutTable
@@ -49,21 +51,27 @@ class PrivateTable:
     columns: ColumnsOption = None
     person: Annotated[
         str | None,
-        option("--person", "COLUMN", "The column that says whose row it is.", TABLE),
+        option("--person", "COLUMN", "The column of people: whose row it is.", TABLE),
     ] = None
     joined: JoinedFiles = ONE_FILE
     one_row: OneRowOption = False
     max_rows: Annotated[
-        int,
-        option("--max-rows", "L", "With --person: keep at most L rows of one person.", TABLE),
-    ] = 1
+        str,
+        option(
+            "--max-rows",
+            "L",
+            "With --person: keep at most L rows of one person. Of tabulate also auto: a tenth of "
+            "epsilon, or less, looks at how many rows people have and chooses it.",
+            TABLE,
+        ),
+    ] = "1"
     relation: Annotated[Relation | None, relation_of_people(TABLE, Relation.SUBSTITUTION)] = None
     rows: Annotated[
         int | None,
         option(
             "--rows",
             "N",
-            "A public number of rows, where theirs is private: counts refer to it.",
+            "A public number of rows to scale counts to, where the true number is private.",
             TABLE,
         ),
     ] = None
@@ -83,11 +91,28 @@ class PrivateTable:
         check_unit_said(self.person, self.one_row, "--person")
         return record.account(self.relation, Relation.SUBSTITUTION)
 
+    @property
+    def most(self) -> int | str:
+        """The bound on the rows of a person: a number, or auto."""
+        return bound_of("--max-rows", self.max_rows) or 1
+
+    def rows_of_person(self, released: Released[Any]) -> int:
+        """So many rows of a person count in what was released."""
+        most = self.most
+        if isinstance(most, int):
+            return most
+        assert released.bound is not None  # it chose one
+        return released.bound.bound
+
     def about(self, schema: Schema, relation: Relation) -> AboutTable:
         """What is public of it before it is read."""
         from winnow.read.about import table
+        from winnow.read.people import PersonBound
 
-        return table(schema, rows=self.rows, relation=relation, max_rows=self.max_rows)
+        about = table(schema, rows=self.rows, relation=relation, max_rows=self.most)
+        if self.person is None or not isinstance(self.most, int):
+            return about
+        return replace(about, bound=PersonBound(self.person, "row", self.most))
 
     def busy(self) -> AbstractContextManager[Any]:
         """Say on a terminal that a large table is read."""
@@ -107,6 +132,6 @@ class PrivateTable:
             salt = f"seed {seed}"  # repeatable, too
         return read_table(
             self.joined.with_first(self.table, self.person), schema=schema, person=self.person,
-            max_rows=self.max_rows, relation=relation, rows=self.rows, text=self.text(),
+            max_rows=self.most, relation=relation, rows=self.rows, text=self.text(),
             reading=Reading(salt=salt, memory=memory),
         )  # fmt: skip

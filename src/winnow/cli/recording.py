@@ -39,19 +39,19 @@ DatasetOption = Annotated[
 ]
 LedgerKeyOption = Annotated[
     Path | None,
-    option("--ledger-key", "FILE", "The key of the ledger, if it does not lie beside it.", _RECORD),
+    option("--ledger-key", "FILE", "The key of the ledger, if it is not next to it.", _RECORD),
 ]
 AnalystOption = Annotated[
     str,
-    option("--analyst", "NAME", "Who asks, for the record and for shares.", _RECORD),
+    option("--analyst", "NAME", "The name of the analyst, for the record and for shares.", _RECORD),
 ]
 RequestKeyOption = Annotated[
     str | None,
     option(
         "--request-key",
         "KEY",
-        "A name for this release, such as its date: run again under the same key, it is charged "
-        "once and is the same release.",
+        "A name for this release, such as its date: a second run under the same key gives the "
+        "same release and is not charged again.",
         _RECORD,
     ),
 ]

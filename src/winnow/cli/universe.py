@@ -35,8 +35,8 @@ def universe_from(typed: str | None, schema: Schema | None) -> int | str | list[
 
     with instead(
         lambda error: DataError(
-            f"--universe {shown(typed)} is no number of cells, and no file with a list of them: "
-            f"{reason(error)}"
+            f"--universe {shown(typed)} is neither a number of cells nor a file with a list of "
+            f"them: {reason(error)}"
         ),
         OSError, UnicodeError,
     ):  # fmt: skip
@@ -51,6 +51,6 @@ def universe_from(typed: str | None, schema: Schema | None) -> int | str | list[
         )
     uneven = next((n for n, row in enumerate(rows, 2) if len(row) != len(heads)), None)
     if uneven is not None:
-        raise DataError(f"row {uneven} of {file} has not one field for each of its columns")
+        raise DataError(f"row {uneven} of {file} does not have one field for each column")
     order = [heads.index(name) for name in schema.names]
     return [[row[place] for place in order] for row in rows]

@@ -30,7 +30,7 @@ _ROUNDED = 2.0**-40
 
 def box_noise(tape: Tape, vectors: int, size: int, scale: Fraction) -> Integers:
     """So many independent vectors of ``size`` integers: one row for each."""
-    found = np.zeros((vectors, size), np.int64)
+    noise = np.zeros((vectors, size), np.int64)
     missing = np.arange(vectors)
     attempt = 0
     while len(missing):
@@ -40,10 +40,10 @@ def box_noise(tape: Tape, vectors: int, size: int, scale: Fraction) -> Integers:
         kept = _kept(here.child("kept"), radii, size)
         sides = np.repeat(2 * radii[kept] + 1, size)
         places = _below(here.child("places"), sides).reshape(-1, size)
-        found[missing[kept]] = places - radii[kept][:, None]
+        noise[missing[kept]] = places - radii[kept][:, None]
         missing = missing[~kept]
         attempt += 1
-    return found
+    return noise
 
 
 def _kept(tape: Tape, radii: Integers, size: int) -> NDArray[np.bool_]:
@@ -58,10 +58,10 @@ def _kept(tape: Tape, radii: Integers, size: int) -> NDArray[np.bool_]:
 
 
 def _chance(radius: int, size: int) -> Fraction:
-    found = Fraction(1)
+    chance = Fraction(1)
     for each in range(1, size + 1):
-        found *= Fraction(2 * radius + 1, 2 * (radius + each))
-    return found
+        chance *= Fraction(2 * radius + 1, 2 * (radius + each))
+    return chance
 
 
 def _less(tape: Tape, item: int, chance: Fraction) -> bool:
@@ -79,14 +79,14 @@ def _less(tape: Tape, item: int, chance: Fraction) -> bool:
 def _below(tape: Tape, sides: Integers) -> Integers:
     """For each item a uniform integer below its side: floor(V side), V its infinite fraction."""
     first = tape.extension(np.arange(len(sides)), 0)[:, 0].tolist()
-    found = []
+    places = []
     for item, (drawn, side) in enumerate(zip(first, sides.tolist(), strict=True)):
         bits = _FIRST
         while drawn * side >> bits != ((drawn + 1) * side - 1) >> bits:  # more bits may change it
             bits += _MORE
             drawn = _bits(tape, item, bits)
-        found.append(drawn * side >> bits)
-    return np.array(found, np.int64)
+        places.append(drawn * side >> bits)
+    return np.array(places, np.int64)
 
 
 def _bits(tape: Tape, item: int, count: int) -> int:

@@ -154,10 +154,10 @@ def public_rows(rows: int | None, known: int | None) -> int | None:
 
 def rows_to_release(rows: int | None, known: int | None) -> int | None:
     """The public number of rows for what takes fractions of them: there has to be a row."""
-    found = public_rows(rows, known)
-    if found is not None and found < 1:
+    count = public_rows(rows, known)
+    if count is not None and count < 1:
         raise DataError("the table has no rows; there is nothing to release")
-    return found
+    return count
 
 
 def flag(**values: object) -> None:

@@ -135,7 +135,10 @@ class Column:
         name = check_name(name)
         if isinstance(declared, Column):
             if declared.name != name:
-                raise ParameterError(f"the column {declared.name!r} stands under the name {name!r}")
+                raise ParameterError(
+                    f"the column {declared.name!r} is declared under the name {name!r}; use one "
+                    "name for both"
+                )
             return declared
         if not isinstance(declared, Mapping):
             return cls(name, "codes", codes=count_of_codes(name, declared))
@@ -273,7 +276,10 @@ def check_name(name: object) -> str:
 def _texts(name: str, given: object) -> tuple[str, ...]:
     listed = list_of(name, "na", given)
     if not all(isinstance(text, str) for text in listed):
-        raise ParameterError(f"column {name!r}: na lists texts that stand for nothing, as in 'NA'")
+        raise ParameterError(
+            f"column {name!r}: na is not a list of texts; give those that mean a missing value, "
+            "as in ['NA']"
+        )
     return listed
 
 

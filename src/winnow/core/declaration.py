@@ -108,7 +108,7 @@ def categories(name: str, values: Sequence[Any]) -> tuple[Any, ...]:
         )
     if len(set(plain)) != len(plain):
         again = next(v for i, v in enumerate(plain) if v in plain[:i])
-        raise ParameterError(f"column {name!r}: the value {shown(again)} stands more than once")
+        raise ParameterError(f"column {name!r}: the value {shown(again)} appears more than once")
     return plain
 
 
@@ -150,8 +150,8 @@ def instant(name: str, given: object) -> str:
     if not isinstance(text, str) or not _INSTANT.fullmatch(text):
         raise wrong
     with instead(wrong, ValueError):
-        found = datetime.datetime.fromisoformat(text)
-    return found.isoformat().removesuffix("T00:00:00")
+        moment = datetime.datetime.fromisoformat(text)
+    return moment.isoformat().removesuffix("T00:00:00")
 
 
 def equal_bins(name: str, limits: object, bins: object) -> tuple[Number, ...]:

@@ -22,6 +22,10 @@ class Plotted(ReleasedValue):
     def _picture(self, ending: str = ".png") -> bytes:
         """The figure as the content of a file."""
 
+    def figure(self, ending: str) -> bytes:
+        """The figure as the content of a .png, .svg or .pdf file."""
+        return self._picture(ending)
+
     def plot(self, path: str | Path | None = None) -> Path | None:
         """Draw the released numbers.
 

@@ -87,10 +87,11 @@ def _kept(clocks: Tape, attempt: int, exponent: Fraction, factor: Fraction) -> b
         passed = float(exponent) - log_of_one(float(factor))
         if abs(clock - passed) > _UNSURE * (1 + abs(passed)):
             return clock > passed
-    return _kept_exactly(clocks, attempt, exponent, factor)
+    return kept_exactly(clocks, attempt, exponent, factor)
 
 
-def _kept_exactly(clocks: Tape, attempt: int, exponent: Fraction, factor: Fraction) -> bool:
+def kept_exactly(clocks: Tape, attempt: int, exponent: Fraction, factor: Fraction) -> bool:
+    """True with probability factor exp(-exponent), by as many digits as it takes."""
     digits, bits = 40, 128
     while True:
         arithmetic = Arithmetic(digits)

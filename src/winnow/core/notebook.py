@@ -1,4 +1,7 @@
-"""What Jupyter shows: a small table, what is promised about it, and a picture where there is one.
+"""One document for whoever looks: a table, what is said of it, and a picture where there is one.
+
+``Card.html`` is what Jupyter shows of it; terminals (``cli.printing``) and pages (``show.report``)
+show the same card in their way.
 
 Labels are data of users: every text is escaped here, and nothing else makes markup. Styles stand
 in the elements, because notebooks drop others.
@@ -12,7 +15,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from html import escape
 from itertools import islice
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, overload
 
 from winnow.core.unit import about_counted
 from winnow.errors import ExtraMissing
@@ -25,16 +28,16 @@ _SMALL = "color:#596473;font-size:90%;max-width:52em"
 
 @dataclass(frozen=True)
 class Card:
-    """One thing as a notebook shows it."""
+    """One thing as people see it: a table, and what is said of it."""
 
     title: str
     heads: Sequence[str] = ()
     rows: Sequence[Sequence[str]] = ()
-    """At most so many as are shown."""
-    size: int = 0
-    """How many rows there are in all."""
+    """All of them; they may be made when they are looked at."""
     numeric: int = 0
     """How many of the last columns are numbers."""
+    most: int | None = None
+    """How many rows a notebook shows; None: all."""
     notes: Sequence[tuple[str, str]] = ()
     """Below the table: a name and a text."""
     folded: Sequence[tuple[str, str]] = ()
@@ -51,9 +54,9 @@ class Card:
         """The card as markup."""
         parts = [f'<div style="font-weight:600;margin:.3em 0">{escaped(self.title)}</div>']
         if self.rows or self.heads:
-            parts.append(_table(self.heads, self.rows, self.numeric))
-        if self.size > len(self.rows):
-            more = f"{len(self.rows)} of {self.size:,} rows are shown"
+            parts.append(_table(self.heads, self.rows[: self.most], self.numeric))
+        if self.most is not None and len(self.rows) > self.most:
+            more = f"{self.most} of {len(self.rows):,} rows are shown"
             parts.append(f'<div style="{_SMALL}">{more}</div>')
         parts.append(self._drawn())
         parts += [
@@ -103,7 +106,7 @@ class ReleasedValue(InNotebook):
         return str(vars(self).get("_counted", ""))
 
     def about_counted(self, what: str) -> Self:
-        """The same value, knowing what was counted; its numbers and its JSON stay as they are."""
+        """A copy of the value that knows what was counted; numbers and JSON stay as they are."""
         known = copy(self)
         vars(known)["_counted"] = what
         return known
@@ -137,13 +140,13 @@ def pairs_text(rows: Sequence[tuple[str, str]]) -> str:
 
 def pairs_card(title: str, rows: Sequence[tuple[str, str]]) -> Card:
     """Names and what they mean."""
-    return Card(title, (), rows, len(rows))
+    return Card(title, (), rows)
 
 
 def lines_card(title: str, lines: Sequence[Sequence[str]], *notes: str, texts: int = 1) -> Card:
     """A table of texts, its first line the headings; the first columns are texts."""
     heads, rows = lines[0], lines[1:]
-    card = Card(title, heads, rows, len(rows), len(heads) - texts)
+    card = Card(title, heads, rows, len(heads) - texts)
     return card.with_notes(*(("", note) for note in notes if note))
 
 
@@ -160,15 +163,38 @@ def ruled(lines: Sequence[Sequence[str]], texts: Collection[int]) -> list[str]:
     return [shown[0], "-" * max(map(len, shown)), *shown[1:]]
 
 
+class _ColumnRows(Sequence[Sequence[str]]):
+    """Rows of columns as texts, made when they are looked at; the first columns are labels."""
+
+    def __init__(self, columns: Sequence[Any], labels: int) -> None:
+        self._columns, self._labels = columns, labels
+
+    def __len__(self) -> int:
+        return len(self._columns[0]) if self._columns else 0
+
+    @overload
+    def __getitem__(self, place: int) -> Sequence[str]: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Sequence[str]]: ...
+    def __getitem__(self, place: Any) -> Any:
+        if not isinstance(place, slice):
+            return self[place : place + 1 or None][0]
+        shown = []
+        for number, column in enumerate(self._columns):
+            text = str if number < self._labels else number_text
+            shown.append([text(value) for value in column[place].tolist()])
+        return list(zip(*shown, strict=True))
+
+
 def columns_card(title: str, columns: Mapping[str, Any], labels: int) -> Card:
-    """The first rows of a table of columns; the first ``labels`` of them are labels."""
-    shown = []
-    for place, column in enumerate(columns.values()):
-        held = column[:MOST_ROWS].tolist()
-        shown.append([str(v) if place < labels else number_text(v) for v in held])
-    size = len(next(iter(columns.values()), ()))
-    rows = list(zip(*shown, strict=True))
-    return Card(title, tuple(columns), rows, size, len(columns) - labels)
+    """A table of columns; the first ``labels`` of them are labels."""
+    rows = _ColumnRows(list(columns.values()), labels)
+    return Card(title, tuple(columns), rows, len(columns) - labels, MOST_ROWS)
+
+
+def card_of(value: InNotebook) -> Card:
+    """What people see of a value, a plan or a result."""
+    return value._card()
 
 
 def text_card(text: str) -> Card:

@@ -66,8 +66,8 @@ class NumberGrid:
     def values(self, codes: NDArray[np.int64]) -> NDArray[Any]:
         """The numbers of codes: whole ones where all of the grid are, else the nearest floats."""
         whole = self.low.denominator == self.step.denominator == 1
-        found, places = np.unique(codes, return_inverse=True)
-        numbers = [self.value(code) for code in found.tolist()]
+        distinct, places = np.unique(codes, return_inverse=True)
+        numbers = [self.value(code) for code in distinct.tolist()]
         kind: Any = np.int64 if whole else np.float64
         return np.array(numbers, object if self.unit else kind)[places].reshape(codes.shape)
 
@@ -160,7 +160,7 @@ def _time_grid(name: str, kind: str, said: Mapping[str, object]) -> NumberGrid:
         place = Fraction(_seconds_at(text), UNITS[unit])
         if place.denominator != 1:
             raise ParameterError(
-                f"column {name!r}: {end}={text} is no whole {unit}; give the beginning of one"
+                f"column {name!r}: {end}={text} is not a whole {unit}; give the beginning of one"
             )
         places.append(place)
     step = exact(f"step of column {name!r}", said.get("step", 1))
@@ -211,8 +211,8 @@ def checked_grid(name: str, grid: NumberGrid) -> NumberGrid:
         )
     if max(abs(grid.low), abs(grid.high)) / grid.step > _PRECISE:
         raise ParameterError(
-            f"column {name!r}: numbers of this size are not known to step={step}; give a larger "
-            "step, or subtract a public number first"
+            f"column {name!r}: float64 does not hold numbers of this size to step={step}; give a "
+            "larger step, or subtract a public number first"
         )
     return grid
 

@@ -249,7 +249,7 @@ class Checked:
                     object.__setattr__(self, field.name, field.option.build(value, {}))
                 elif not isinstance(value, Method):
                     raise ParameterError(
-                        f"{field.name}={shown(value)} is no method; give one of "
+                        f"{field.name}={shown(value)} is not a method; give one of "
                         f"{', '.join(field.words)}, or an object such as "
                         f"wn.{field.option.of[0].__name__}()"
                     )

@@ -78,7 +78,9 @@ class Padding:
 def check_progress(progress: object, pad_to: PadTo) -> None:
     """Refuse what cannot be called, and what would tell the time that is to be hidden."""
     if progress is not None and not callable(progress):
-        raise ParameterError("progress is not a function; give one of (rounds done, rounds in all)")
+        raise ParameterError(
+            "progress is not a function; give one that takes (rounds done, rounds in all)"
+        )
     if progress is not None and pad_to is not None:
         raise ParameterError(
             "progress tells the time that pad_to is to hide; leave out one of them"

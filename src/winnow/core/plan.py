@@ -106,6 +106,10 @@ class Plan(Generic[D, R]):
         """The plan by which such data are drawn, under the same charge."""
         return self
 
+    def _clock(self) -> Padding:
+        """The clock of a run, where the request says until when its result is held back."""
+        return Padding(None)
+
     @guarded
     def run(
         self,
@@ -117,7 +121,8 @@ class Plan(Generic[D, R]):
     ) -> Released[R]:
         """Charge the budget, draw once, and release the result with its receipt."""
         plan, ready = self._drawing(data), self.ready(data)
-        return running.run(plan, ready, budget=budget, seed=seed, padding=padding)
+        clock = padding or self._clock()
+        return running.run(plan, ready, budget=budget, seed=seed, padding=clock)
 
 
 class Drawing(Mechanism, Protocol[DrawnFrom, R]):

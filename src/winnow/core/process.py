@@ -86,13 +86,13 @@ def in_thread(work: Callable[[], T], stop: Callable[[], object]) -> T:
 
     Whatever interrupts the wait has the work stopped: told again, if it had not begun.
     """
-    found: list[T] = []
+    outcome: list[T] = []
     failed: list[BaseException] = []
     done = threading.Event()
 
     def run() -> None:
         try:
-            found.append(work())
+            outcome.append(work())
         except BaseException as error:  # raised by the waiting thread
             failed.append(error)
         finally:
@@ -108,7 +108,7 @@ def in_thread(work: Callable[[], T], stop: Callable[[], object]) -> T:
         raise
     if failed:
         raise failed[0]
-    return found[0]
+    return outcome[0]
 
 
 @contextmanager

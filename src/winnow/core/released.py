@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from winnow._version import __version__
+from winnow.core.chosen_bound import ChosenBound
 from winnow.core.cut import CutAway
 from winnow.core.frames import Columns, Framed, list_columns
 from winnow.core.notebook import (
@@ -112,6 +113,9 @@ class Released(InNotebook, Framed, Generic[T]):
     receipt: Receipt
     cut: CutAway | None = field(default=None, repr=False)
     """How much a bound left out, where ``with_cut`` asked for an estimate."""
+    bound: ChosenBound | None = field(default=None, repr=False)
+    """The bound on a person that was chosen, and what it went by, where it was left to the release:
+    ``max_items="auto"`` or ``max_rows="auto"``."""
 
     def __post_init__(self) -> None:
         value: Any = self.value
@@ -128,6 +132,11 @@ class Released(InNotebook, Framed, Generic[T]):
         """A result whose guarantee names the privacy unit, and what its schema notes."""
         return replace(self, guarantee=self.guarantee.about(unit), receipt=self.receipt.about(unit))
 
+    def because(self, bound: str) -> Released[T]:
+        """A result whose receipt also says how its bound was chosen."""
+        reason = "; ".join(each for each in (self.receipt.reason, bound) if each)
+        return replace(self, receipt=replace(self.receipt, reason=reason))
+
     def held(self, note: str) -> Released[T]:
         """A result whose receipt says until when it was held back."""
         return replace(self, receipt=replace(self.receipt, held=note))
@@ -143,7 +152,8 @@ class Released(InNotebook, Framed, Generic[T]):
     def to_about(self) -> dict[str, Any]:
         """What is written beside the value: guarantee and receipt, and what a bound left out."""
         about = {"guarantee": self.guarantee.to_dict(), "receipt": self.receipt.to_dict()}
-        return about if self.cut is None else about | {"cut": self.cut.to_dict()}
+        also = {"cut": self.cut, "bound": self.bound}
+        return about | {name: each.to_dict() for name, each in also.items() if each is not None}
 
     def note(self) -> list[tuple[str, str]]:
         """What belongs next to the numbers: what was counted, and how much was left out."""

@@ -38,6 +38,6 @@ def run_of(run: object) -> Run:
         return Run()
     if not isinstance(run, Run):
         raise ParameterError(
-            f"run={shown(run)} does not say how it runs; give wn.Run(memory=, pad_to=, progress=)"
+            f"run={shown(run)} is not a wn.Run; give wn.Run(memory=, pad_to=, progress=)"
         )
     return run

@@ -108,8 +108,8 @@ def _randomness(seed: int | None, budget: Budget | None) -> Randomness:
         return Randomness(seed)
     if seed is not None:
         raise ParameterError(
-            "seed= and a request that can be drawn again contradict: its noise comes from a secret "
-            "key; leave out seed="
+            "seed= and a request that can be drawn again contradict each other: its noise comes "
+            "from a secret key; leave out seed="
         )
     return Randomness(key)
 
@@ -138,8 +138,8 @@ def charge(
     """
     if not at_once and written_key(budget) is not None:
         raise GrantError(
-            "a request is for one release, and this run goes on after its charge; charge it to a "
-            "budget without request="
+            "request= is for a single release, and this run goes on after its charge; charge it "
+            "to a budget without request="
         )
     if budget is None:
         grant = single_use_grant(event)
@@ -158,8 +158,8 @@ def spend(mechanism: str, promised: Promise, grant: Grant, tape: Tape) -> tuple[
     """
     if grant.written and grant.written != tape.written:
         raise GrantError(
-            "this charge stands for a draw from a key that was written down with it, and another "
-            "tape was given: it would be a second release; give that key in the place of seed="
+            "this charge belongs to a draw from the key that was written down with it, and other "
+            "randomness was given: that would be a second release. Give that key instead of seed="
         )
     receipt = receipt_of(mechanism, promised, tape, grant.record)
     tape.claim()

@@ -6,11 +6,13 @@ import csv
 import io
 import json
 import os
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
+from winnow.core.frames import Framed
 from winnow.core.logs import tell
 from winnow.core.released import Released
 from winnow.core.replacing import beside, named, record_at, replace
@@ -96,7 +98,9 @@ def write_whole(path: Path, data: bytes) -> None:
         OSError,
     ):
         if (record := record_at(path)) is not None:
-            raise SavingError(f"the file {path} is {record}, and stays; choose another file")
+            raise SavingError(
+                f"the file {path} is {record} and is not overwritten; choose another file"
+            )
         kept = kept_files.get()
         if kept is not None:
             kept[str(path)] = data
@@ -113,6 +117,29 @@ def with_counted(columns: Mapping[str, Any], counted: str) -> dict[str, Any]:
     while name in columns:  # a column of the table may have this name
         name += "_"
     return {**columns, name: [counted] * len(next(iter(columns.values())))}
+
+
+class Saved(Framed):
+    """A released value that is saved as a table, with its guarantee and what was counted."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain data, ready for JSON."""
+
+    def save(self, path: str | Path, *, about: Mapping[str, Any] | None = None) -> None:
+        """Save whole or not at all, as CSV, Parquet or JSON.
+
+        ``about`` (the guarantee and the receipt) goes into the metadata of Parquet and beside
+        the numbers in JSON; beside a CSV file it gets a file of its own, FILE.receipt.json.
+        """
+        target = Path(path)
+        check_target(target)
+        if target.suffix.lower() == ".json":
+            write_json(target, self.to_dict() | ({"about": dict(about)} if about else {}))
+            return
+        said = (about or {}).get("receipt", {}).get("counted", "")
+        counted = said or str(getattr(self, "counted", ""))
+        save_columns(target, with_counted(self.to_columns(), counted), about)
 
 
 def save_columns(

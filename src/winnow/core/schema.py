@@ -45,7 +45,7 @@ class Schema(InNotebook):
                 raise ParameterError(f"the schema holds a {type(column).__name__}, not a Column")
             if column.name in seen:
                 raise ParameterError(
-                    f"the column {column.name!r} stands more than once; rename one"
+                    f"the column {column.name!r} appears more than once; rename one"
                 )
             seen.add(column.name)
 
@@ -142,16 +142,16 @@ class Schema(InNotebook):
         if not places:
             raise ParameterError("no column is named; give at least one")
         if len(set(places)) != len(places):
-            raise ParameterError(f"a column stands more than once in {_listed(tuple(names))}")
+            raise ParameterError(f"a column appears more than once in {_listed(tuple(names))}")
         return places
 
     def _card(self) -> Card:
         rows = [
             (column.name, column.kind, f"{column.cardinality:,}", _few(column.labels))
-            for column in self.columns[:MOST_ROWS]
+            for column in self.columns
         ]
         title = f"Schema of {len(self.columns)} columns, {cells_text(self.cells)} cells"
-        return Card(title, ("column", "kind", "codes", "labels"), rows, len(self.columns))
+        return Card(title, ("column", "kind", "codes", "labels"), rows, most=MOST_ROWS)
 
     def __repr__(self) -> str:
         return f"<schema of {len(self.columns)} columns, {cells_text(self.cells)} cells>"
@@ -232,6 +232,6 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         names = [name for name, _ in pairs]
         again = next(name for i, name in enumerate(names) if name in names[:i])
         raise ParameterError(
-            f"{shown(again)} stands more than once in the schema; rename or drop one"
+            f"{shown(again)} appears more than once in the schema; rename or drop one"
         )
     return content

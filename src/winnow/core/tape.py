@@ -97,8 +97,8 @@ class Tape:
         if count > CHUNK:
             return np.concatenate([*map(np.copy, self.chunks(first, count))])
         stream, skip = self._from(first, count)
-        found = np.frombuffer(bytearray(stream.update(_ZEROS[: 4 * (skip + count)])), "<u4")
-        return found[skip:]
+        drawn = np.frombuffer(bytearray(stream.update(_ZEROS[: 4 * (skip + count)])), "<u4")
+        return drawn[skip:]
 
     def _from(self, first: int, count: int) -> tuple[CipherContext, int]:
         """The key stream at the block of an item, and how many words of it come before."""
@@ -197,17 +197,17 @@ class BitStream:
         bits are drawn one by one.
         """
         self._tape.check_owner()
-        found = np.empty(len(bounds), np.int64)
+        drawn = np.empty(len(bounds), np.int64)
         fits = bounds < 1 << 32
-        found[~fits] = [self.below(bound) for bound in bounds[~fits].tolist()]
+        drawn[~fits] = [self.below(bound) for bound in bounds[~fits].tolist()]
         left, wanted = np.flatnonzero(fits), bounds[fits].astype(np.uint64)
         while len(left):
             words = np.frombuffer(self._source.update(bytes(4 * len(left))), "<u4")
             product = words.astype(np.uint64) * wanted
             again = (product & _LOW) < (_WORDS - wanted) % wanted
-            found[left] = product >> np.uint64(32)
+            drawn[left] = product >> np.uint64(32)
             left, wanted = left[again], wanted[again]
-        return found
+        return drawn
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError("a bit stream holds secret keys and cannot be pickled or copied")

@@ -94,7 +94,7 @@ def named(unit: str | Unit) -> Unit:
         return Unit(unit.name, unit.bound)
     if not isinstance(unit, str) or not unit.strip():
         raise ParameterError(
-            f"unit={shown(unit)} names nobody; give 'person', 'row', 'basket' or the name of the "
+            f"unit={shown(unit)} is unknown; give 'person', 'row', 'basket' or the name of the "
             "column of people"
         )
     return Unit(unit)
@@ -122,7 +122,7 @@ def together(known: Unit | None, charged: Unit) -> Unit | None:
     else:
         mend = f"or, if both are the same people, open it with unit={_ANYONE!r}"
     raise RelationMismatch(
-        f"this budget is about one {known.name} and this release about one {charged.name}: what is "
-        f"spent on the one does not bound what is told of the other. Charge it to another budget "
-        f"(in a ledger, another dataset); {mend}"
+        f"this budget protects one {known.name}, and this release one {charged.name}: what is "
+        "spent for the one does not limit what is revealed about the other. Charge it to another "
+        f"budget (in a ledger, another dataset); {mend}"
     )

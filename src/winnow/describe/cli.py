@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from winnow.cli.derived import Typed
+from winnow.cli.of_table import DrawnRun
 from winnow.cli.options import (
     ASKED,
     AssumedRowsPerPersonOption,
     ColumnsOption,
     JsonOption,
-    OutOption,
     SchemaOption,
-    SeedOption,
-    option,
-    plot_of,
     relation_of_people,
     some_of,
 )
-from winnow.cli.private_table import PrivateTable
-from winnow.cli.recording import UNRECORDED, Record, warn_of_other_labels
-from winnow.cli.reporting import reported, saved_then_shown
+from winnow.cli.reporting import reported
 from winnow.core.relation import Relation
 from winnow.describe.request import Describe
 from winnow.errors import ParameterError
@@ -53,58 +50,28 @@ QuantilesOption = Annotated[
         help="Which quantiles of columns of numbers, from 0 to 1; '' leaves them out.",
     ),
 ]
-ReportOption = Annotated[
-    Path | None,
-    option("--report", "FILE", "A page with pictures, errors and the receipt: .html.", "Output"),
-]
 
 
 @reported()
 def describe(
-    private: PrivateTable,
+    run: DrawnRun,
     asked: Typed[Describe],
     quantiles: QuantilesOption = "0.25,0.5,0.75",
-    seed: SeedOption = None,
-    record: Record = UNRECORDED,
-    out: OutOption = None,
-    report: ReportOption = None,
-    plot: Annotated[Path | None, plot_of("Draw every column")] = None,
-    json: JsonOption = False,
 ) -> None:
     """Describe every column of a table: missing values, means, quantiles, common values.
 
-    What to run first. All of it is one charge, and every number has an error.
+    Run it first. Everything is one charge, and every number has a standard error.
     """
-    from winnow.cli.files import check_targets, refuse_overwriting
-    from winnow.core.saving import check_target, receipt_path
+    from winnow.show.report.description import description_page
 
-    relation, budget = private.account(record)
-    read = [*private.files(), private.schema]
-    check_targets(read, out, plot)
-    if report is not None:
-        check_target(report, (".html", ".htm"))
-        refuse_overwriting(read, "--report", report)
-    if out is not None and out.suffix.lower() == ".csv":
-        refuse_overwriting(read, "--out", receipt_path(out))
-    declared = private.declared()
-    request = asked(quantiles=_numbers(quantiles), budget=budget, seed=seed)
-    request.plan(private.about(declared, relation))  # refuses before anything is read
-    with private.busy():
-        sealed = private.read(declared, relation, seed=seed)
-    warn_of_other_labels(budget, sealed)
-    released = request.plan(sealed).run(sealed, budget=budget, seed=seed)
-    written: list[tuple[str, Path]] = []
-    with saved_then_shown(
-        released, json, lambda: _show(released, written), "the description is released and printed"
-    ):
-        if out is not None:
-            released.value.save(out, about=released.to_about())
-            written.append(("numbers", out))
-        if plot is not None:
-            released.value.plot(plot)
-            written.append(("figure", plot))
-        if report is not None:
-            written.append(("report", _write_report(released, report, private)))
+    run.release(
+        "description",
+        partial(asked, quantiles=_numbers(quantiles)),
+        run.private.declared(),
+        title="A description",
+        page=description_page,
+        show=_show,
+    )
 
 
 def _numbers(text: str) -> list[float]:
@@ -116,23 +83,7 @@ def _numbers(text: str) -> list[float]:
         return [float(part) for part in text.split(",")] if text.strip() else []
 
 
-def _write_report(released: Released[Description], report: Path, private: PrivateTable) -> Path:
-    from datetime import UTC, datetime
-
-    from winnow.core.saving import write_whole
-    from winnow.show.report.description import description_page
-
-    made = description_page(
-        released,
-        title=f"A description of {Path(private.table).stem}",
-        date=datetime.now(UTC).date().isoformat(),
-        rows_per_person=private.max_rows,
-    )
-    write_whole(report, made)
-    return report
-
-
-def _show(released: Released[Description], written: list[tuple[str, Path]]) -> None:
+def _show(released: Released[Description], written: Sequence[tuple[str, Path]]) -> None:
     from rich.text import Text
 
     from winnow.cli.printing import add_receipt, console, grid, pairs, visible
@@ -170,7 +121,7 @@ def plan(
     relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
     json: JsonOption = False,
 ) -> None:
-    """Say which errors a description would have; no data are read and nothing is spent."""
+    """Predict the errors of a description; no data are read and nothing is spent."""
     from winnow.cli.printing import console, show_json
     from winnow.core.schema import Schema
     from winnow.read.about import table as about_table

@@ -11,27 +11,26 @@ from typing import Any
 from winnow.core.checks import exact
 from winnow.core.column import Column
 from winnow.core.key import Key
-from winnow.core.notebook import Card, InNotebook, lines_card, ruled
 from winnow.core.options import takes
-from winnow.core.padding import Padding
 from winnow.core.plan import Plan
-from winnow.core.released import Released
 from winnow.core.schema import Schema
 from winnow.core.together import Together
+from winnow.core.unit import counted
 from winnow.describe.request import Describe
 from winnow.describe.result import ColumnSummary, Description, summed_up
 from winnow.errors import ParameterError
-from winnow.foreign import guarded
 from winnow.numbers.histogram.bins import Bins, bins_column, even_bins
 from winnow.numbers.histogram.crossing import Placed, binned
 from winnow.numbers.moments.plan import MomentsPlan
 from winnow.numbers.moments.request import Moments
 from winnow.numbers.plan import QuantilesPlan
 from winnow.numbers.request import Quantiles
-from winnow.privacy import Budget, guarantee_of
+from winnow.privacy import guarantee_of
+from winnow.privacy.sizing import as_all_there_is
 from winnow.read.about import AboutTable, about_table
-from winnow.read.crossing import SealedTable, sealed_table
-from winnow.release.tables.plan import TabulatePlan
+from winnow.read.crossing import SealedTable
+from winnow.read.table_plan import TablePlan
+from winnow.release.tables.plan import TabulatePlan, planned_under
 from winnow.release.tables.request import Tabulate
 
 MOST_VALUES = 10**6
@@ -50,12 +49,10 @@ class DescribeRow:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class DescribePlan(Plan[SealedTable, Description], InNotebook):
+class DescribePlan(TablePlan[Description]):
     """What ``winnow.describe`` charges, draws and promises, before rows are looked at."""
 
     asked: Describe = field(repr=False)
-    about: AboutTable = field(repr=False)
-    """What is public of the table."""
     counting: TabulatePlan = field(repr=False)
     """How the values and bins of all columns are counted."""
     moments: MomentsPlan | None = field(default=None, repr=False)
@@ -63,51 +60,29 @@ class DescribePlan(Plan[SealedTable, Description], InNotebook):
     quantiles: tuple[QuantilesPlan, ...] = field(default=(), repr=False)
     """Of each column of numbers."""
 
-    @property
-    def epsilon(self) -> float:
-        """The epsilon that was asked for."""
-        return float(exact("epsilon", self.asked.epsilon))
-
     @cached_property
     def expected(self) -> tuple[DescribeRow, ...]:
         """What to expect of every column."""
-        found = [DescribeRow(row.table, "counts", row.standard_error) for row in self.counting.rows]
+        listed = [
+            DescribeRow(row.table, "counts", row.standard_error) for row in self.counting.rows
+        ]
         if self.moments is not None:
-            found += [
+            listed += [
                 DescribeRow(row.column, row.statistic, row.standard_error)
                 for row in self.moments.expected
             ]
-        found += [
+        listed += [
             DescribeRow(
                 each.asked.column, "quantiles", max(row.rank_error for row in each.expected)
             )
             for each in self.quantiles
         ]
-        return tuple(found)
+        return tuple(listed)
 
     @property
     def error(self) -> float:
         """The largest standard error of a count, in rows."""
         return max(row.standard_error for row in self.counting.rows)
-
-    def ready(self, data: Any) -> SealedTable:
-        """The table; that of another plan is refused."""
-        table = sealed_table(data)
-        self.about.check(about_table(table))
-        return table
-
-    @guarded
-    def run(
-        self,
-        data: SealedTable,
-        *,
-        budget: Budget | None = None,
-        seed: int | None = None,
-        padding: Padding | None = None,
-    ) -> Released[Description]:
-        """Charge the budget once, draw everything, and release it."""
-        held = padding or self.asked.running.padding()
-        return super().run(data, budget=budget, seed=seed, padding=held)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data, ready for JSON."""
@@ -130,12 +105,6 @@ class DescribePlan(Plan[SealedTable, Description], InNotebook):
             lines.append([row.column, row.what, said + unit * (row.error is not None)])
         return lines
 
-    def _card(self) -> Card:
-        return lines_card(f"{self.name}, {self.guarantee}", self.table())
-
-    def __str__(self) -> str:
-        return "\n".join([super().__str__(), "", *ruled(self.table(), texts=(0, 1))])
-
 
 @takes(Describe)
 def describe(about: AboutTable | SealedTable, asked: Describe) -> DescribePlan:
@@ -147,6 +116,7 @@ def describe(about: AboutTable | SealedTable, asked: Describe) -> DescribePlan:
     return asked.plan(about)
 
 
+@as_all_there_is
 def planned(asked: Describe, about: Any) -> DescribePlan:
     """The plan of a request, by what is public of the table.
 
@@ -190,7 +160,7 @@ def planned(asked: Describe, about: Any) -> DescribePlan:
         named.append(("means and deviations", moments.mechanism))
     steps += quantiles
     named += [(f"quantiles of {each.asked.column}", each.mechanism) for each in quantiles]
-    mechanism = Together(f"describe, {len(schema.columns)} columns", tuple(named))
+    mechanism = Together(f"describe, {counted(len(schema.columns), 'column')}", tuple(named))
 
     def check(table: SealedTable) -> None:
         for step in steps:
@@ -226,7 +196,8 @@ def _counting(
     schema = _counted(public.schema, bins)
     about = replace(public, schema=schema, cells=schema.cells, bound=None)
     tables = [[name] for name in schema.names]
-    return Tabulate(tables, epsilon=epsilon, budget=asked.budget, run=asked.run).plan(about)
+    table = Tabulate(tables, epsilon=epsilon, budget=asked.budget, run=asked.run)
+    return planned_under(table, about)
 
 
 def _counted(schema: Schema, bins: dict[str, Bins | None]) -> Schema:

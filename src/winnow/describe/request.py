@@ -43,7 +43,10 @@ class Describe(Checked):
     level: Annotated[
         Real,
         Option(
-            "With what probability each interval holds; it costs nothing.", "P", above=0, below=1
+            "The probability with which each interval holds; it costs nothing.",
+            "P",
+            above=0,
+            below=1,
         ),
     ] = 0.95
     budget: Budget | None = None

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from winnow.core.column import Column
 from winnow.core.drawing import Plotted
-from winnow.core.frames import Columns, Framed, plain_column
-from winnow.core.notebook import MOST_ROWS, Card, InNotebook, number_text
-from winnow.core.saving import check_target, save_columns, with_counted, write_json
+from winnow.core.frames import Columns, plain_column
+from winnow.core.notebook import MOST_ROWS, Card, number_text
+from winnow.core.saving import Saved
 from winnow.errors import ParameterError
 from winnow.foreign import shown
 from winnow.numbers.histogram.bins import Bins
@@ -144,7 +143,7 @@ _OF_BINS = ("bin", "count", "standard_error", "low", "high")
 
 
 @dataclass(frozen=True, eq=False)
-class Description(Plotted, InNotebook, Framed):
+class Description(Plotted, Saved):
     """The number of rows, and what is told of every column."""
 
     rows: Described
@@ -220,20 +219,10 @@ class Description(Plotted, InNotebook, Framed):
         columns = tuple(ColumnSummary.from_dict(each) for each in document["columns"])
         return cls(Described(**document["rows"]), columns, document["level"])
 
-    def save(self, path: str | Path, *, about: Mapping[str, Any] | None = None) -> None:
-        """Save whole or not at all, as CSV, Parquet or JSON, with guarantee and receipt."""
-        target = Path(path)
-        check_target(target)
-        if target.suffix.lower() == ".json":
-            write_json(target, self.to_dict() | ({"about": dict(about)} if about else {}))
-        else:
-            counted = (about or {}).get("receipt", {}).get("counted", "")
-            save_columns(target, with_counted(self.to_columns(), counted), about)
-
     def _card(self) -> Card:
         heads, lines = self.table()
         title = f"{self.rows} rows, {len(self.columns)} columns"
-        card = Card(title, heads, lines[:MOST_ROWS], len(lines), 0, picture=self._picture)
+        card = Card(title, heads, lines, 0, MOST_ROWS, picture=self._picture)
         return card.with_notes(("errors", self.note))
 
     def _picture(self, ending: str = ".png") -> bytes:
@@ -302,10 +291,10 @@ def _moment(moments: ReleasedMoments, column: str, statistic: str) -> Described:
 
 
 def _quantiles(
-    found: ReleasedQuantiles, expected: Sequence[QuantileRow]
+    released: ReleasedQuantiles, expected: Sequence[QuantileRow]
 ) -> tuple[DescribedQuantile, ...]:
     errors = {row.quantile: (row.rank_error, row.bound) for row in expected}
-    pairs = zip(found.quantiles, found.values.tolist(), strict=True)
+    pairs = zip(released.quantiles, released.values.tolist(), strict=True)
     return tuple(DescribedQuantile(q, value, *errors[q]) for q, value in pairs)
 
 

@@ -51,7 +51,7 @@ def chosen(paper: Paper, figures: Sequence[str]) -> list[Experiment]:
     """The experiments with these names; all of them when none is named."""
     if not figures:
         return list(paper.experiments)
-    found: list[Experiment] = []
+    chosen_experiments: list[Experiment] = []
     for figure in figures:
         name = figure.lower().replace(" ", "").removeprefix("figure")
         matching = [each for each in paper.experiments if each.name == name]
@@ -60,8 +60,8 @@ def chosen(paper: Paper, figures: Sequence[str]) -> list[Experiment]:
                 f"{paper.key} has no figure {figure!r} in this version; available: "
                 f"{', '.join(paper.figures)}"
             )
-        found += [each for each in matching if each not in found]
-    return found
+        chosen_experiments += [each for each in matching if each not in chosen_experiments]
+    return chosen_experiments
 
 
 def estimated_seconds(paper: Paper, experiments: Sequence[Experiment], *, quick: bool) -> float:

@@ -141,7 +141,9 @@ def adult(run: ExperimentRun) -> tuple[dict[str, int], list[Counts], str]:
                 codes = np.loadtxt(file, np.int64, delimiter=",")[:32_561]
             missing = [name for name in ADULT if name not in names or name not in sizes]
             if missing:
-                raise DataError(f"{table} lacks the columns {', '.join(missing)}; mend the folder")
+                raise DataError(
+                    f"{table} lacks the columns {', '.join(missing)}; correct the folder"
+                )
             columns = [np.ascontiguousarray(codes[:, names.index(name)]) for name in ADULT]
             schema = {name: int(sizes[name]) for name in ADULT}
             return schema, columns, "adult_pgm/adult.csv.gz, the first 32,561 rows"
@@ -174,9 +176,9 @@ def _stand_in(run: ExperimentRun, name: str) -> Counts:
 
 def _load(path: Path) -> Counts:
     with instead(
-        DataError(f"{path} is not a NumPy array file; mend the folder"), OSError, ValueError
+        DataError(f"{path} is not a NumPy array file; correct the folder"), OSError, ValueError
     ):
         values = np.load(path, allow_pickle=False)
     if values.ndim != 1 or values.dtype.kind not in "iu" or len(values) < 2:
-        raise DataError(f"{path} is not a list of whole numbers; mend the folder")
+        raise DataError(f"{path} is not a list of whole numbers; correct the folder")
     return np.asarray(values, np.int64)

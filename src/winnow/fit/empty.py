@@ -39,12 +39,12 @@ def empty_cells(counts: Floats, expected: Floats) -> NDArray[np.bool_]:
     full = _sized(z, mean)
     empty = -0.5 * z * z - 0.5 * np.log(2.0 * np.pi) - full
     share, gained = _shares(empty[None])
-    found = empty + np.log(share / (1.0 - share)) > 0.0
-    if found.any():
+    likely = empty + np.log(share / (1.0 - share)) > 0.0
+    if likely.any():
         _, others = _shares(np.stack([_sized(z, part * mean) - full for part in _NEARLY]))
         if np.logaddexp.reduce(others) - np.log(len(others)) > gained[0]:
             return np.zeros(z.shape, np.bool_)
-    return np.asarray(found)
+    return np.asarray(likely)
 
 
 def _sized(z: Floats, mean: Floats) -> Floats:

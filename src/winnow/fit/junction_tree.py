@@ -39,11 +39,11 @@ class JunctionTree:
     @cached_property
     def tops(self) -> dict[int, int]:
         """For each column the clique nearest to the root that holds it."""
-        found: dict[int, int] = {}
+        highest: dict[int, int] = {}
         for place, clique in enumerate(self.cliques):
             for column in clique:
-                found.setdefault(column, place)
-        return found
+                highest.setdefault(column, place)
+        return highest
 
     @property
     def cells(self) -> int:
@@ -84,8 +84,8 @@ def junction_tree(shape: Sequence[int], sets: Iterable[Columns]) -> JunctionTree
 
 def tree_cells(shape: Sequence[int], sets: Iterable[Columns]) -> int:
     """The cells of all cliques of the junction tree of these sets."""
-    found = _maximal(_elimination(tuple(shape), sets))
-    return sum(math.prod(shape[c] for c in clique) for clique in found)
+    cliques = _maximal(_elimination(tuple(shape), sets))
+    return sum(math.prod(shape[c] for c in clique) for clique in cliques)
 
 
 def _elimination(shape: tuple[int, ...], sets: Iterable[Columns]) -> list[frozenset[int]]:
@@ -94,18 +94,18 @@ def _elimination(shape: tuple[int, ...], sets: Iterable[Columns]) -> list[frozen
     for joined in sets:
         for column in joined:
             near[column].update(joined)
-    found = []
+    cliques = []
     costs = {column: math.prod(shape[c] for c in around) for column, around in near.items()}
     while near:
         column = min(costs, key=lambda c: (costs[c], c))
         around = near.pop(column)
         del costs[column]
-        found.append(frozenset(around))
+        cliques.append(frozenset(around))
         for other in around - {column}:
             near[other] |= around
             near[other].discard(column)
             costs[other] = math.prod(shape[c] for c in near[other])
-    return found
+    return cliques
 
 
 def _maximal(sets: list[frozenset[int]]) -> list[Columns]:

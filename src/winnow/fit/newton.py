@@ -253,11 +253,11 @@ class Newton:
         if not slope < 0.0:
             return 0.0, None
         for _ in range(_BACKTRACKS):
-            found = self._at(point.mu + length * direction)
+            tried = self._at(point.mu + length * direction)
             allowed = _ARMIJO * length * slope + _ROUNDING * (1.0 + abs(point.value))
-            if found.value <= point.value + allowed:
-                return length, found
-            there = self._dot(found.gradient, direction)
+            if tried.value <= point.value + allowed:
+                return length, tried
+            there = self._dot(tried.gradient, direction)
             secant = slope / (slope - there) if there > slope else 0.5
             length *= min(0.5, max(0.3, secant))
         return 0.0, None
@@ -268,8 +268,8 @@ _SOFTENED_STEPS, _SOFTENED = 60, 1e-13
 
 def pull_of(known: float, divergence: float, least: float) -> float:
     """The pull under which so many parameters diverge so much, in nats; at least ``least``."""
-    found = known / (2.0 * max(divergence, _LEAST_DIVERGENCE))
-    return float(min(max(found, least), _MOST_PULL))
+    pull = known / (2.0 * max(divergence, _LEAST_DIVERGENCE))
+    return float(min(max(pull, least), _MOST_PULL))
 
 
 def softened(y: Floats, log_q: Floats, g: float) -> Floats:

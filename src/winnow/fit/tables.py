@@ -211,9 +211,9 @@ def _joint(layout: TreeLayout, scope: Scope, start: Start) -> float:
     return max(0, cells - 1 - sum(size - 1 for size in known)) / cells
 
 
-def quality_of(found: Fitted, loss: float) -> FitQuality:
+def quality_of(result: Fitted, loss: float) -> FitQuality:
     """How well a fit ended; ``loss``: against what was released."""
-    return FitQuality(loss, found.objective, found.gap, found.pull, found.steps, found.goal)
+    return FitQuality(loss, result.objective, result.gap, result.pull, result.steps, result.goal)
 
 
 def fit(
@@ -234,12 +234,12 @@ def fit(
     for scope, values in (theta or {}).items():
         if scope in layout.places:
             mu[layout.places[scope]] = values
-    found = fitted(measured, start=mu, tau=tau, pulls=pulls, part=part, work=work)
+    result = fitted(measured, start=mu, tau=tau, pulls=pulls, part=part, work=work)
     return TreeFit(
         layout.model(),
-        {scope: found.mu[place] for scope, place in layout.places.items()},
-        quality_of(found, measured.loss_of(found.numbers)),
-        found.divergence,
+        {scope: result.mu[place] for scope, place in layout.places.items()},
+        quality_of(result, measured.loss_of(result.numbers)),
+        result.divergence,
     )
 
 
@@ -262,14 +262,14 @@ def fit_column(shares: Floats, deviation: float) -> Floats:
 
 def start_of(columns: Sequence[NoisyTable], total: int) -> Start:
     """Independent columns, as their own tables tell them."""
-    found = {}
+    potentials = {}
     for scope, (counts, sigma) in merged(columns).items():
         if len(scope.columns) == 1 and not scope.blocks:
             noise = sigma / total
-            found[scope.columns[0]] = np.log(
+            potentials[scope.columns[0]] = np.log(
                 np.maximum(fit_column(counts / total, noise), _FLOOR * noise)
             )
-    return found
+    return potentials
 
 
 def together(qualities: Sequence[FitQuality]) -> FitQuality | None:
@@ -302,7 +302,7 @@ class Estimator:
         alone = [table for table in tables if len(table.columns) == 1]
         if len(alone) > self._alone:
             self._alone, self._start = len(alone), start_of(alone, self._total)
-        found = fit(
+        result = fit(
             self._shape,
             tables,
             self._total,
@@ -313,5 +313,5 @@ class Estimator:
             part=PART if last else _ROUGH,
             work=WORK if last else _ROUGH_WORK,
         )
-        self._theta, self._tau = found.theta, found.quality.pull
-        return found
+        self._theta, self._tau = result.theta, result.quality.pull
+        return result

@@ -80,8 +80,8 @@ def mips(
 ) -> None:
     """Select the vector with the largest inner product with a private one.
 
-    The number of candidates and their names are public. The law is the exponential mechanism's,
-    whatever an index answers.
+    The number of candidates and their names are public. The result is distributed as by
+    the exponential mechanism, whatever an index answers.
     """
     from winnow.cli.recording import warn_of_other_labels
     from winnow.inner_product.vectors import seal_query, seal_vectors

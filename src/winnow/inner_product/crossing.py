@@ -116,8 +116,8 @@ def seal_examples(
         )
     if table.shape[1] != len(truth):
         raise DataError(
-            "predictions have another number of columns than there are labels; "
-            "give one column for each example"
+            "the predictions do not have one column for each label; give one column for each "
+            "example"
         )
     vectors = seal_vectors(table.astype(np.int8), index=index, labels=names, copy=False)
     return SealedExamples(vectors, Sealed(truth.astype(np.int8), "labels of examples"), kind)

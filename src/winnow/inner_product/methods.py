@@ -32,14 +32,18 @@ class Indexed(SearchMethod):
     ] = None
     head: Annotated[
         int | None,
-        Option("How many candidates are asked of the index; by default sqrt(m).", "N", least=1),
+        Option("How many candidates the index is asked for; by default sqrt(m).", "N", least=1),
     ] = None
     slack: Annotated[
-        Real, Option("Trust the index by C nats, for 2 C of each draw's epsilon.", "C", least=0)
+        Real,
+        Option(
+            "How far to trust the index, in nats; each draw pays 2 C of its epsilon.", "C", least=0
+        ),
     ] = 0
 
 
 METHODS = Methods(
-    "auto takes the index that the vectors were sealed with, or none. The law is the same.",
+    "auto takes the index that the vectors were sealed with, or none. The distribution of the "
+    "result is the same.",
     (Scan, Indexed),
 )

@@ -27,7 +27,7 @@ from winnow.inner_product.request import Boost, Mips
 from winnow.inner_product.rounds import IndexedRounds, RepeatedSelection
 from winnow.inner_product.vectors import EXACT, SealedQuery, SealedVectors, seal_vectors
 from winnow.privacy import BoundedRange, Repeat, calibrate, guarantee_of
-from winnow.privacy.sizing import sizing_accountant
+from winnow.privacy.sizing import as_all_there_is, sizing_accountant
 
 D = TypeVar("D", bound=Private)
 R = TypeVar("R")
@@ -96,6 +96,7 @@ def _error(chosen: IndexedSelection, vectors: SealedVectors, query: SealedQuery)
     return (math.log(size) / float(chosen.scale(grid.utility)) + 1) * 2.0**grid.power
 
 
+@as_all_there_is
 def planned_vote(asked: Boost, examples: SealedExamples) -> SearchPlan[SealedExamples, Ensemble]:
     """The plan of all rounds of boosting, from what is public of the examples."""
     booster, relation, rounds = SmoothBoost(asked.advantage), examples.relation, asked.rounds

@@ -25,7 +25,7 @@ class Mips(Checked):
     k: Annotated[
         int | None, Option("Select K vectors instead of one.", "K", flag="-k", least=1)
     ] = None
-    signed: Annotated[bool, Option("Every vector stands with its negative, too.")] = False
+    signed: Annotated[bool, Option("Every vector is a candidate with its negative, too.")] = False
     method: Annotated[SearchMethod | str, METHODS] = AUTO
     budget: Budget | None = None
     seed: Any = None
@@ -43,9 +43,11 @@ class Boost(Checked):
 
     rounds: Annotated[int, Option("How many learners vote.", "T", least=1)]
     epsilon: Annotated[Real, EPSILON]
-    delta: Annotated[Real, Option("E.g. 1e-6: more for each round.", "D", least=0, below=1)] = 0.0
+    delta: Annotated[
+        Real, Option("E.g. 1e-6: each round may then spend more.", "D", least=0, below=1)
+    ] = 0.0
     advantage: Annotated[
-        Real, Option("The edge that learners are expected to have.", "G", above=0, below=1)
+        Real, Option("By how much learners should be better than guessing.", "G", above=0, below=1)
     ] = 0.1
     method: Annotated[SearchMethod | str, METHODS] = AUTO
     budget: Budget | None = None

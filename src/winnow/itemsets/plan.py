@@ -16,7 +16,7 @@ from winnow.itemsets.crossing import FrequentItemsets
 from winnow.itemsets.mechanisms.chosen import WeightedOrCanonical, WeightedOrSelected
 from winnow.itemsets.request import Itemsets
 from winnow.itemsets.table import WantedItemsets, choose, found_from
-from winnow.privacy.sizing import rounds_accountant
+from winnow.privacy.sizing import as_all_there_is, rounds_accountant
 from winnow.read.baskets import SealedBaskets
 
 
@@ -127,6 +127,7 @@ def itemsets(about: AboutBaskets | SealedBaskets, asked: Itemsets) -> ItemsetPla
     return asked.plan(about)
 
 
+@as_all_there_is
 def planned(asked: Itemsets, about: AboutBaskets | SealedBaskets) -> ItemsetPlan:
     """The plan of a request, by what is public of the baskets."""
     public = about_baskets(about)

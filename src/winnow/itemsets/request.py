@@ -39,7 +39,7 @@ class Itemsets(Checked):
     delta: Annotated[
         Real,
         Option(
-            "Needed where the items are private; longer lists of public items gain by it.",
+            "Needed where the items are private; it helps longer lists of public items, too.",
             "D",
             least=0,
             below=1,
@@ -58,10 +58,10 @@ class Itemsets(Checked):
     method: Annotated[
         PickMethod | ItemsetMethod | str,
         Methods(
-            "auto chooses by public numbers and says why, and lists by what a part of epsilon= "
-            "tells. exponential, permute-and-flip, noisy-max, joint, canonical and "
-            "canonical-adaptive need a public list of items, the others a delta=; weighted takes "
-            "either.",
+            "auto chooses by public numbers and says why, and for lists spends a part of "
+            "epsilon= to find out. exponential, permute-and-flip, noisy-max, joint, canonical "
+            "and canonical-adaptive need a public list of items, the others a delta=; weighted "
+            "takes either.",
             METHODS,
             without=NOT_TAKEN,
         ),
@@ -93,7 +93,7 @@ class Itemsets(Checked):
 def _check_run(run: Any) -> None:
     """Refuse what mining cannot do."""
     if not isinstance(run, Run):
-        raise ParameterError(f"run={shown(run)} does not say how to run; give wn.Run(pad_to=5)")
+        raise ParameterError(f"run={shown(run)} is not a wn.Run; give wn.Run(pad_to=5)")
     if isinstance(run.pad_to, str):
         raise ParameterError(
             f"pad_to={shown(run.pad_to)}: the time of mining has no public bound; give seconds"

@@ -195,7 +195,7 @@ def choose(method: Method | str, wanted: WantedItemsets) -> ItemsetChoice:
     if method != AUTO:
         what = method.word() if isinstance(method, Method) else f"method={shown(method)}"
         raise ParameterError(
-            f"{what} chooses no itemsets; choose one of: {', '.join(words(ITEMSETS))}"
+            f"{what} does not select itemsets; choose one of: {', '.join(words(ITEMSETS))}"
         )
     wanted = replace(
         wanted, epsilon=exact("epsilon", wanted.epsilon), delta=exact("delta", wanted.delta)

@@ -120,6 +120,6 @@ def feature_names(schema: Schema, target: str) -> list[str]:
     features = [name for name in schema.names if name != target]
     if not features:
         raise ParameterError(
-            f"there is no column beside {target!r}; add the features to the schema"
+            f"there is no column besides {target!r}; add the features to the schema"
         )
     return features

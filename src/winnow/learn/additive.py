@@ -10,7 +10,7 @@ Points are whole numbers, so that a sum is the same on every machine.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -28,6 +28,7 @@ Integers = NDArray[np.int64]
 
 _STEP = 1000
 """Points of one nat at full strength."""
+_WHOLE = 4
 _STRENGTHS = (1, 2, 3, 4)
 """How much points count, in quarters."""
 _PRIORS = (0, 1, 2)
@@ -101,6 +102,23 @@ class AdditiveFamily:
         used = sorted(self.order[: variant.columns])
         points = {column: variant.strength * self.points[column] for column in used}
         return points, 2 * variant.prior * self.prior
+
+    def lean(self, number: int, codes: Sequence[NDArray[np.int32]]) -> Integers:
+        """By how much one variant is for the second of two classes, row by row."""
+        points, start = self.model(number)
+        return lean_of(points, start, dict(enumerate(codes)), len(codes[0]) if codes else 0)
+
+
+def lean_of(
+    points: Mapping[int, Integers], start: Sequence[int] | Integers, codes: Codes, rows: int
+) -> Integers:
+    """Points of the second class less those of the first, in thousandths of a nat, rounded down."""
+    total = np.full(rows, int(start[1]) - int(start[0]), np.int64)
+    for place, own in points.items():
+        held = codes[place]
+        known = held != UNKNOWN  # a value that was not declared says nothing
+        total[known] += (own[1] - own[0])[held[known]]
+    return total // _WHOLE
 
 
 def variant_columns(columns: int) -> list[int]:

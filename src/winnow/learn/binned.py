@@ -129,10 +129,10 @@ def _of_grid(feature: Feature, column: Column, held: NDArray[Any]) -> NDArray[np
     assert column.grid is not None
     distinct, places = np.unique(held, return_inverse=True)
     inside = distinct < column.codes
-    found = distinct - column.codes + feature.count
+    codes = distinct - column.codes + feature.count
     values = column.grid.values(distinct[inside].astype(np.int64))
-    found[inside] = feature.encode(values, f"the column {feature.name!r}")
-    return np.asarray(found[places], np.int32)
+    codes[inside] = feature.encode(values, f"the column {feature.name!r}")
+    return np.asarray(codes[places], np.int32)
 
 
 def _even(size: int) -> Cuts:

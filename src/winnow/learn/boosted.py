@@ -9,7 +9,7 @@ numbers, so that a vote is the same on every machine.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from winnow.core.unit import counted
 from winnow.learn.features import Feature
 from winnow.learn.inputs import pick_columns
 from winnow.learn.predictor import Predictor
-from winnow.learn.rules import Codes, Rule, RuleClass
+from winnow.learn.rules import Codes, Rule
 
 GRID = 1000
 """Weight of a row that the vote does not have yet, and the vote of the first rule."""
@@ -39,19 +39,17 @@ def still_wanted(margins: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArra
     return np.asarray(np.minimum(np.rint(whole * chance), whole), np.int64)
 
 
-def vote_of(
-    rules: RuleClass, numbers: Sequence[int], codes: Sequence[NDArray[np.int32]]
-) -> NDArray[np.intp]:
-    """The number of the class of every row by a vote of these rules."""
-    rows = len(codes[0]) if codes else 0
-    return _voted([rules.rule(number) for number in numbers], codes, rows)
-
-
-def _voted(rules: Sequence[Rule], codes: Any, rows: int) -> NDArray[np.intp]:
+def votes_of(rules: Sequence[Rule], codes: Any, rows: int) -> Iterator[NDArray[np.int64]]:
+    """The majority of every row for the second class, after each rule."""
     total = np.zeros(rows, np.int64)
     for number, rule in enumerate(rules):
-        total += np.where(rule.positive(codes, rows), step(number), -step(number))
-    return np.asarray(total > 0, np.intp)
+        total = total + np.where(rule.positive(codes, rows), step(number), -step(number))
+        yield total
+
+
+def lengths(rounds: int) -> list[int]:
+    """How many rules votes that are compared have: growing by about a half, up to all."""
+    return sorted({min(rounds, n) for n in (1, 2, 3, 5, 8, 13, 20, 32)} | {rounds})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,7 +86,12 @@ class BoostedPredictor(Predictor):
 
     def of_codes(self, codes: Codes, rows: int) -> NDArray[np.intp]:
         """The number of the class of every row, from the codes of each feature."""
-        return _voted(self.rules, codes, rows)
+        return np.asarray(self.margins(codes, rows) > 0, np.intp)
+
+    def margins(self, codes: Codes, rows: int) -> NDArray[np.int64]:
+        """The majority of every row for the second class, in thousandths of a nat."""
+        *_, last = np.zeros(rows, np.int64), *votes_of(self.rules, codes, rows)
+        return last
 
     def to_dict(self) -> dict[str, Any]:
         """The predictor as plain data, ready for JSON; `load_predictor` reads it back."""

@@ -168,7 +168,7 @@ def _check_numbers(X: Any) -> None:
     if X.ndim == 2 and X.shape[1] == 0:
         raise DataError("0 feature(s) (shape=(n, 0)) while a minimum of 1 is required")
     if X.dtype.kind == "f" and not np.isfinite(X).all():
-        raise DataError("X holds NaN or infinity; mend or drop these rows")
+        raise DataError("X holds NaN or infinity; correct or drop these rows")
 
 
 def _not_fitted(estimator: PrivateClassifier) -> Exception:

@@ -81,8 +81,8 @@ def learn(
 
     auto takes a vote of rules, or one rule where the rows are too few for a vote; of more than
     two classes an additive model, which adds up points for the value of every column. The class
-    of rules is public: it follows from the schema alone. What leaves comes with a guarantee and
-    a receipt, one rule also with a bound on its error on new rows.
+    of rules is public: it follows from the schema alone. The result has a guarantee and a
+    receipt, and one rule also a bound on its error on new rows.
     """
     from winnow.cli.files import refuse_overwriting
     from winnow.cli.recording import warn_of_other_labels
@@ -136,23 +136,23 @@ def _weights(said: str | None, classes: Sequence[Any]) -> Any:
 
     if said in (None, "balanced", AUTO):
         return said
-    found: dict[Any, float] = {}
+    weights: dict[Any, float] = {}
     for part in said.split(","):
         name, _, number = part.rpartition("=")
         label = next((each for each in classes if str(each) == name.strip()), None)
         weight = None
         with suppress(ValueError):
             weight = float(number)
-        if label in found:
+        if label in weights:
             raise ParameterError(f"--class-weights {shown(said)}: a class is named twice")
         if label is not None and weight is not None:
-            found[label] = weight
+            weights[label] = weight
         else:
             raise ParameterError(
                 f"--class-weights {shown(said)}: give CLASS=WEIGHT for each class, with a comma "
                 "between them, balanced or auto"
             )
-    return found
+    return weights
 
 
 def _show(released: Released[Predictor], tested: tuple[float, float] | None) -> None:
@@ -160,18 +160,18 @@ def _show(released: Released[Predictor], tested: tuple[float, float] | None) -> 
 
     from winnow.cli.printing import add_receipt, console, pairs, visible
 
-    found = released.value
+    predictor = released.value
     table = pairs()
-    table.add_row("rule", Text(visible(found.text), style="bold green"))
-    table.add_row("chosen from", f"{found.hypotheses:,} hypotheses ({found.kind})")
-    if found.correct is not None:
-        share = "" if found.accuracy is None else f" ({100 * found.accuracy:.2f} %)"
-        table.add_row("noisy correct rows", f"{found.correct:,}{share}")
+    table.add_row("rule", Text(visible(predictor.text), style="bold green"))
+    table.add_row("chosen from", f"{predictor.hypotheses:,} hypotheses ({predictor.kind})")
+    if predictor.correct is not None:
+        share = "" if predictor.accuracy is None else f" ({100 * predictor.accuracy:.2f} %)"
+        table.add_row("noisy correct rows", f"{predictor.correct:,}{share}")
     if tested is not None:
         share, even = (f"{100 * value:.2f} %" for value in tested)
         table.add_row("accuracy on --test", f"{share}, balanced {even} (exact: the test is public)")
-    if found.bound is not None:
-        table.add_row("on new rows", visible(found.bound))
+    if predictor.bound is not None:
+        table.add_row("on new rows", visible(predictor.bound))
     add_receipt(table, released)
     console().print(table)
 
@@ -211,7 +211,7 @@ def plan(
     relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
     json: JsonOption = False,
 ) -> None:
-    """Say what would be learned and what is promised on new rows; nothing is read or spent."""
+    """Predict what would be learned and promised on new rows; nothing is read or spent."""
     from winnow.cli.printing import console, show_json
     from winnow.errors import ParameterError
 

@@ -1,10 +1,10 @@
-"""The plan of a vote or an additive model, whichever is right more often."""
+"""The plan of a vote, an additive model or both, whichever is right more often."""
 
 from __future__ import annotations
 
 from winnow.core.key import Key
 from winnow.learn.about import AboutRows
-from winnow.learn.additive import AdditiveFamily, variants_of
+from winnow.learn.additive import variants_of
 from winnow.learn.crossing.rows import SealedLabelled
 from winnow.learn.methods import VoteOrAdditive
 from winnow.learn.plan import LearnPlan, adding, coded, given_by, voting
@@ -12,11 +12,12 @@ from winnow.learn.predictor import Predictor
 from winnow.learn.request import Learn
 from winnow.learn.rules import RuleClass
 from winnow.learn.settings import longest_rules, sized_either
+from winnow.learn.stacked import on_top
 from winnow.learn.words import ADDITIVE, BOOSTED, CONJUNCTIONS
 
 
 def either(method: VoteOrAdditive, asked: Learn, about: AboutRows) -> LearnPlan:
-    """Noisy tables and the model that follows; rule after rule; and one of the two."""
+    """Noisy tables and the model that follows; rule after rule on top of it; and a choice."""
     about.two_classes()
     features = about.features(method.cuts)
     length = longest_rules(features)
@@ -27,10 +28,12 @@ def either(method: VoteOrAdditive, asked: Learn, about: AboutRows) -> LearnPlan:
 
     def model(data: SealedLabelled, key: Key) -> Predictor:
         chosen = sized.either.drawn(data, shape, rules, key)
-        first, *rest = chosen
-        if isinstance(first, AdditiveFamily):
-            return adding(about, features, first, int(rest[0]))
-        return voting(about, rules, kind, tuple(map(int, [first, *rest])))
+        if chosen.family is None:
+            return voting(about, rules, kind, chosen.rules)
+        added = adding(about, features, chosen.family, chosen.number)
+        if not chosen.rules:
+            return added
+        return on_top(added, voting(about, rules, kind, chosen.rules))
 
     return LearnPlan(
         mechanism=sized.either,

@@ -42,7 +42,7 @@ def family_of(method: OneRule, about: AboutRows, class_weights: Any) -> Hypothes
         raise ParameterError("class_weights are for classes of rules and additive models")
     if about.schema is not None:
         raise ParameterError(
-            "functions predict X as it is given, and a schema or a table stands between; name a "
+            "functions of X need X as it is, and a schema or a table changes it to codes; name a "
             "class of rules such as 'stumps', or give X and y as arrays, without a schema"
         )
     if method.cuts is not None:

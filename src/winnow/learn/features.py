@@ -121,16 +121,16 @@ class Feature:
             raise ParameterError(
                 "the cuts of a column are not a list of numbers; give at least one"
             )
-        found = []
+        numbers = []
         for cut in cuts:
             if isinstance(cut, bool) or not isinstance(cut, int | float | np.number):
                 raise ParameterError(f"the cut {shown(cut)} is not a number")
             if not math.isfinite(float(cut)):
                 raise ParameterError(f"the cut {shown(cut)} is not finite; give finite cuts")
-            found.append(float(cut))
-        if any(low >= high for low, high in pairwise(found)):
-            raise ParameterError(f"the cuts {shown(found)} do not increase; sort them, each once")
-        return cls(name, "cuts", cuts=tuple(found), count=len(found) + 1)
+            numbers.append(float(cut))
+        if any(low >= high for low, high in pairwise(numbers)):
+            raise ParameterError(f"the cuts {shown(numbers)} do not increase; sort them, each once")
+        return cls(name, "cuts", cuts=tuple(numbers), count=len(numbers) + 1)
 
     @property
     def cardinality(self) -> int:

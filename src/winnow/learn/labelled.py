@@ -93,7 +93,7 @@ def labelled(
         count(rows=rows)
     if isinstance(X, Labelled):
         if y is not None or any(said is not None for said in (predictions, classes, schema, rows)):
-            raise ParameterError("the rows are labelled already; give nothing beside them")
+            raise ParameterError("the rows are labelled already; give nothing else")
         return X
     if isinstance(y, str):
         return _of_table(X, y, predictions, classes, schema, relation, rows)
@@ -111,7 +111,7 @@ def labelled(
     }  # fmt: skip
     if predictions is not None:
         if X is not None or schema is not None:
-            raise ParameterError("predictions stand in the place of X; leave out X and schema")
+            raise ParameterError("predictions take the place of X; leave out X and schema")
         matrix = _matrix(predictions)
         sealed = sealed_predictions(matrix, np.asarray(y).shape[0])
         return Labelled(AboutRows(**public, predictions=len(matrix)), labels, sealed)
@@ -135,7 +135,7 @@ def _of_table(
     if classes is not None:
         raise ParameterError("the schema declares the classes; leave out classes")
     if predictions is not None:
-        raise ParameterError("predictions stand in the place of X; give their labels as y=")
+        raise ParameterError("predictions take the place of X; give their labels as y=")
     table = X if relation is None else X.under(relation)
     labels = labelled_table(table, y)
     about = AboutRows(

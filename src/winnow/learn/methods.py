@@ -85,7 +85,7 @@ class Additive(LearnMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class VoteOrAdditive(LearnMethod):
-    """Both for half of the privacy each, and the better one: for two classes and many rows."""
+    """An additive model, rules on top of it, and the best of these: two classes, many rows."""
 
     cuts: Any = None
     """Public cut points of arrays: one list for all columns, one for each, or a dict by name."""
@@ -95,7 +95,7 @@ class VoteOrAdditive(LearnMethod):
         check_cuts(self.cuts)
 
     def plan(self, asked: Learn, about: AboutRows) -> LearnPlan:
-        """An additive model, a vote of rules, and a choice between them."""
+        """An additive model, rules that mend it, and a choice among them."""
         from winnow.learn.either import either
 
         return either(self, asked, about)
@@ -127,7 +127,8 @@ class OneRule(LearnMethod):
         bool, Option("Release the noisy number of correct rows, too, for half of epsilon=.")
     ] = False
     confidence: Annotated[
-        float, Option("How sure the bound on new rows is.", "P", above=0, below=1)
+        float,
+        Option("The probability with which the bound on new rows holds.", "P", above=0, below=1),
     ] = 0.95
 
     def __post_init__(self) -> None:

@@ -35,7 +35,7 @@ from winnow.learn.settings import (
 )
 from winnow.learn.weights import is_balanced, weighed, where_rare
 from winnow.learn.words import ADDITIVE, BOOSTED, CONJUNCTIONS
-from winnow.privacy.sizing import rounds_accountant
+from winnow.privacy.sizing import as_all_there_is, rounds_accountant
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -71,7 +71,7 @@ class LearnPlan(Plan[Any, Predictor], InNotebook):
     def near(self, number: int) -> LearnPlan:
         """With what large-margin promises if only so many hypotheses lie near the best."""
         if self.expected is None:
-            raise ParameterError("nothing is promised of this model on new rows; leave out near")
+            raise ParameterError("nothing is promised about this model on new rows; leave out near")
         expected = self.expected.near(number)
         return replace(self, expected=expected, compared=expected.table)
 
@@ -109,12 +109,13 @@ def learn(about: AboutRows | Labelled, asked: Learn) -> LearnPlan:
     return asked.plan(about)
 
 
+@as_all_there_is
 def planned(asked: Learn, about: AboutRows | Labelled) -> LearnPlan:
     """The plan of a request, by what is public of the rows."""
     public = about.about if isinstance(about, Labelled) else about
     if not isinstance(public, AboutRows):
         raise ParameterError(
-            f"a {type(about).__name__} says nothing of rows to learn from; give "
+            f"a {type(about).__name__} does not describe rows to learn from; give "
             "wn.plan.labelled(schema, target), or labelled rows"
         )
     if wide := wide_places(public):
@@ -126,8 +127,8 @@ def planned(asked: Learn, about: AboutRows | Labelled) -> LearnPlan:
         method, why = _chosen(asked, public)
     if not isinstance(method, LearnMethod):
         raise ParameterError(
-            f"method={shown(method)} learns nothing; give wn.Boosted(), wn.Additive(), "
-            "wn.OneRule() or a word"
+            f"method={shown(method)} is not a method of learning; give wn.Boosted(), "
+            "wn.Additive(), wn.OneRule() or a word"
         )
     plan = method.plan(asked, public)
     return replace(plan, reason=because(why, plan.reason))
@@ -136,8 +137,8 @@ def planned(asked: Learn, about: AboutRows | Labelled) -> LearnPlan:
 def _chosen(asked: Learn, about: AboutRows) -> tuple[LearnMethod, str]:
     """What "auto" stands for, and why.
 
-    An additive model of more than two classes. Of two a vote or an additive model, whichever is
-    right more often, where the rows are enough for a vote with less than half of epsilon; then a
+    An additive model of more than two classes. Of two a vote, an additive model or both, whatever
+    is right most often, where the rows are enough for a vote with less than half of epsilon; then a
     vote alone; then one rule.
     """
     if about.predictions is not None:

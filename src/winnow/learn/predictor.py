@@ -203,6 +203,10 @@ def load_predictor(path: str | Path) -> Predictor:
             from winnow.learn.additive import AdditivePredictor
 
             return AdditivePredictor.from_dict(document)
+        if str(document.get("kind")).startswith("additive and "):
+            from winnow.learn.stacked import StackedPredictor
+
+            return StackedPredictor.from_dict(document)
         if str(document.get("kind")).startswith("boosted"):
             from winnow.learn.boosted import BoostedPredictor
 

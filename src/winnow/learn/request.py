@@ -34,7 +34,7 @@ class Learn(Checked):
     delta: Annotated[
         Real,
         Option(
-            "For large-margin; boosted and additive models may gain by it, too.",
+            "For large-margin; boosted and additive models may be more accurate with it.",
             "D",
             least=0,
             below=1,
@@ -43,9 +43,9 @@ class Learn(Checked):
     method: Annotated[
         LearnMethod | str,
         LearnMethods(
-            "auto takes vote-or-additive for two classes, boosted and then one-rule where rows are "
-            "too few, and additive for more classes. A class of rules means one-rule of it; N is "
-            "from 1 to 4.",
+            "auto takes vote-or-additive for two classes, boosted and then one-rule where rows "
+            "are too few, and additive for more classes. The name of a class of rules means "
+            "one-rule over it; N is from 1 to 4.",
             (Boosted, Additive, VoteOrAdditive, OneRule),
         ),
     ] = AUTO

@@ -26,7 +26,7 @@ from winnow.privacy import Event, Guarantee, calibrate, guarantee_of
 CHOICE = Fraction(1, 6)
 """The part of epsilon that chooses among the models; the tables get what is left."""
 BETWEEN = Fraction(1, 10)
-"""The part of epsilon that chooses between an additive model and a vote, which share the rest."""
+"""The part of epsilon that chooses an additive model, rules or both; these share the rest."""
 SIZES = Fraction(1, 10)
 """The part of epsilon that the noisy sizes of the classes get, before rules are chosen."""
 ASSUMED = 2_000
@@ -87,15 +87,15 @@ def sized_either(labelled: SealedLabelled, columns: int, size: int, given: Given
     """
     total = exact("epsilon", given.epsilon)
     rules = rules_of_half(labelled, size, given, total)
-    found = _sized_either(labelled, columns, given, total, rules)
-    if found.guarantee.delta > 0 and given.accountant == "best":
-        stretched = _OF_SPARE * total**2 / exact("epsilon", found.guarantee.epsilon)
+    either = _sized_either(labelled, columns, given, total, rules)
+    if either.guarantee.delta > 0 and given.accountant == "best":
+        stretched = _OF_SPARE * total**2 / exact("epsilon", either.guarantee.epsilon)
         if stretched > total:
             rules = rules_of_half(labelled, size, given, stretched, rules.rules.rounds)
             more = _sized_either(labelled, columns, given, stretched, rules)
             if exact("epsilon", more.guarantee.epsilon) <= total:
-                return replace(more, reason=found.reason)
-    return found
+                return replace(more, reason=either.reason)
+    return either
 
 
 _OF_SPARE = Fraction(49, 50)
@@ -157,13 +157,13 @@ def sized_model(
     def plan(parameter: float) -> Event:
         return made("gaussian", 1 / exact("parameter", parameter)).promise(relation).event
 
-    found = calibrate(plan, epsilon=epsilon, delta=delta, accountant=accountant)
-    normal = made("gaussian", 1 / exact("parameter", found.parameter))
+    calibrated = calibrate(plan, epsilon=epsilon, delta=delta, accountant=accountant)
+    normal = made("gaussian", 1 / exact("parameter", calibrated.parameter))
     laplace, gaussian = plain.deviation(labelled), normal.deviation(labelled)
     reason = f"standard deviation of a cell: Laplace {laplace:.3g}, Gaussian {gaussian:.3g}"
     if laplace <= gaussian:
         return SizedModel(plain, least, reason)
-    return SizedModel(normal, found.guarantee, reason)
+    return SizedModel(normal, calibrated.guarantee, reason)
 
 
 def sized_rules(
@@ -190,8 +190,8 @@ def sized_rules(
     delta_range(delta=delta)
 
     def sized(number: int) -> SizedRules:
-        found = _rounds(labelled, number, epsilon, delta, balanced, accountant)
-        return replace(found, rules=replace(found.rules, where_rare=where_rare))
+        rules_sized = _rounds(labelled, number, epsilon, delta, balanced, accountant)
+        return replace(rules_sized, rules=replace(rules_sized.rules, where_rare=where_rare))
 
     if rounds is not None:
         return sized(int(rounds))
@@ -209,10 +209,10 @@ def sized_rules(
         middle = (low + high) // 2
         low, high = (middle, high) if enough(middle) else (low, middle)
     taken = 1 if low == 2 else low  # the second of two votes is never decisive
-    found = sized(taken)
+    rules_sized = sized(taken)
     noted = "assumed" if rows is None else "public"
     why = f"{counted(taken, 'round')} for {known:,} rows ({noted}) and {size:,} rules"
-    return SizedRules(found.rules, found.guarantee, f"{why}; {found.reason}")
+    return SizedRules(rules_sized.rules, rules_sized.guarantee, f"{why}; {rules_sized.reason}")
 
 
 def _strength(rules: BoostedRules) -> float:
@@ -241,15 +241,15 @@ def _rounds(
     def made(parameter: Real) -> BoostedRules:
         return BoostedRules(number, parameter, "exponential", sizes, delta)
 
-    found = calibrate(
+    calibrated = calibrate(
         lambda parameter: made(exact("parameter", parameter)).promise(relation).event,
         epsilon=epsilon, delta=delta, accountant=accountant,
     )  # fmt: skip
-    composed = made(exact("parameter", found.parameter))
+    composed = made(exact("parameter", calibrated.parameter))
     if _strength(composed) <= _strength(plain):
         return SizedRules(plain, least, f"{reason}; the delta would not help")
-    each = f"the exponential mechanism with epsilon {found.parameter:.3g} each"
-    return SizedRules(composed, found.guarantee, each)
+    each = f"the exponential mechanism with epsilon {calibrated.parameter:.3g} each"
+    return SizedRules(composed, calibrated.guarantee, each)
 
 
 def longest_rules(features: tuple[Feature, ...]) -> int:

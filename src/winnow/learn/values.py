@@ -93,8 +93,8 @@ def seconds_of(held: NDArray[Any], where: str) -> Floats:
         "such as 2026-11-30 or 2026-11-30T08:15:00"
     )
     with instead(refusal):
-        found = [_instant(value) for value in held.tolist()]
-    return np.array([place_at(text, "second") for text in found], np.float64)
+        instants = [_instant(value) for value in held.tolist()]
+    return np.array([place_at(text, "second") for text in instants], np.float64)
 
 
 def _instant(value: Any) -> str:
@@ -113,14 +113,14 @@ def calendar_numbers(
     held: NDArray[Any], absent: Booleans, unit: str, where: str
 ) -> NDArray[np.int64]:
     """The unit of a calendar of dates and times; whole numbers are taken as they are."""
-    found = np.zeros(len(held), np.int64)
+    numbers = np.zeros(len(held), np.int64)
     known = held[~absent]
     if known.dtype.kind in "iu":
-        found[~absent] = known
-        return found
+        numbers[~absent] = known
+        return numbers
     moments = seconds_of(known, where).astype("datetime64[s]").tolist()
-    found[~absent] = [_CALENDAR[unit](moment) for moment in moments]
-    return found
+    numbers[~absent] = [_CALENDAR[unit](moment) for moment in moments]
+    return numbers
 
 
 _CALENDAR: dict[str, Callable[[datetime.datetime], int]] = {

@@ -50,7 +50,7 @@ def whole_weights(class_weights: Any, classes: Classes) -> tuple[int, ...]:
         given = [given[name] for name in classes]
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
         raise ParameterError(
-            f"class_weights={shown(class_weights)} are no weights; give a number for each class"
+            f"class_weights={shown(class_weights)} are not weights; give a number for each class"
         )
     if len(given) != len(classes):
         raise ParameterError(f"{len(given)} class_weights for {len(classes)} classes; give each")

@@ -119,7 +119,7 @@ class LpExpected:
             look = f"{what} with deviation {self.check_deviation:.3g}"
             rows.append(("measured", "; ".join(filter(None, (times, look)))))
         if self.hopeless:
-            rows.append(("verdict", "hopeless at this budget: any point is promised as much"))
+            rows.append(("verdict", "of no use at this budget: every point meets this bound"))
         elif self.meets_alpha is False:
             rows.append(("verdict", f"the promise misses alpha={self.budget.alpha:g}"))
         return rows
@@ -163,13 +163,13 @@ def expect_lp(setting: LpSetting, budget: LpBudget) -> LpExpected:
     if rounds is None:
         rounds = _best_rounds(setting, budget)
     make = _events(budget, rounds)
-    found = calibrate(
+    calibrated = calibrate(
         lambda e: make(*_short_pair(e, budget, rounds)),
         epsilon=budget.epsilon,
         delta=budget.delta,
         accountant=budget.accountant,
     )
-    epsilon, check = _short_pair(found.parameter, budget, rounds)
+    epsilon, check = _short_pair(calibrated.parameter, budget, rounds)
     promised = bound(setting, rounds, epsilon, float(budget.beta))
     return LpExpected(
         setting,
@@ -179,8 +179,8 @@ def expect_lp(setting: LpSetting, budget: LpBudget) -> LpExpected:
         epsilon,
         check,
         make(epsilon, check),
-        found.accountant,
-        found.guarantee,
+        calibrated.accountant,
+        calibrated.guarantee,
         promised.regret,
         promised.shortfall,
     )

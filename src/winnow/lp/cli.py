@@ -93,9 +93,14 @@ class Program:
     bound: Annotated[
         float | None, _of(_PROGRAM, "--bound", "A public bound on the sum of all variables.", "R")
     ] = None
-    relation: Annotated[Relation, _of(_PROGRAM, "--relation", "What neighbours are.")] = (
-        Relation.ADD_REMOVE
-    )
+    relation: Annotated[
+        Relation,
+        _of(
+            _PROGRAM,
+            "--relation",
+            "Neighbours: add-remove (one person more or less) or substitution (one replaced).",
+        ),
+    ] = Relation.ADD_REMOVE
     b: Annotated[
         Path | None, _of(_MODEL, "--b", "With a matrix: its right-hand sides.", "FILE")
     ] = None
@@ -118,7 +123,7 @@ class Program:
                 if value is not None:
                     raise ParameterError(
                         f"{option} is for a matrix, which ends in {', '.join(ENDINGS)}; {file} "
-                        "says it itself; leave it out"
+                        "contains it already; leave it out"
                     )
             return read_model(file)
         if self.b is None or self.c is None:
@@ -194,7 +199,7 @@ def plan(
     program: Program = NO_PROGRAM,
     json: JsonOption = False,
 ) -> None:
-    """Say what a private linear program promises; nothing is spent or solved."""
+    """Predict what a private linear program promises; nothing is spent or solved."""
     from winnow.cli.printing import console, notes, show_json
 
     opt, model = program.value(), program.read(file)

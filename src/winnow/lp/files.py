@@ -148,7 +148,7 @@ def _model(lp: Any, highspy: Any) -> LpModel:
 
     columns, rows = int(lp.num_col_), int(lp.num_row_)
     if columns == 0 or rows == 0:
-        raise DataError("the model has no variables or no rows; nothing is to be solved")
+        raise DataError("the model has no variables or no rows; there is nothing to solve")
     parts = (np.array(lp.a_matrix_.value_), np.array(lp.a_matrix_.index_),
              np.array(lp.a_matrix_.start_))  # fmt: skip
     by_column = lp.a_matrix_.format_ == highspy.MatrixFormat.kColwise
@@ -158,7 +158,7 @@ def _model(lp: Any, highspy: Any) -> LpModel:
     bounds = np.array(lp.col_lower_), np.array(lp.col_upper_)
     shift, source, signs, limits = _not_negative(*bounds)
     if len(source) == 0:
-        raise DataError("all variables of the model are fixed; nothing is to be solved")
+        raise DataError("all variables of the model are fixed; there is nothing to solve")
     matrix = (whole[:, source] @ diags(signs)).tocsr()
     moved = whole @ shift
     low, high = np.array(lp.row_lower_), np.array(lp.row_upper_)
@@ -176,7 +176,7 @@ def _model(lp: Any, highspy: Any) -> LpModel:
     )
     senses = ("<=",) * len(upper) + (">=",) * len(lower) + ("<=",) * len(limited)
     if not senses:
-        raise DataError("no row of the model limits anything; nothing is to be solved")
+        raise DataError("no row of the model limits anything; there is nothing to solve")
     costs = np.array(lp.col_cost_)
     return LpModel(
         stacked,

@@ -41,7 +41,7 @@ class LpMethod(Method):
     ] = None
     index: Annotated[
         IndexName | None,
-        Option("Select over an index, the paper's way; the law is the same.", "NAME"),
+        Option("Select over an index, as the paper does; the distribution is the same.", "NAME"),
     ] = None
 
     def __post_init__(self) -> None:

@@ -31,7 +31,7 @@ from winnow.lp.request import Lp
 from winnow.lp.sealing import LpProblem
 from winnow.lp.search import Found, by_choices, search, search_owned
 from winnow.lp.solution import LpSolution
-from winnow.privacy.sizing import sizing_accountant
+from winnow.privacy.sizing import as_all_there_is, sizing_accountant
 
 _LAZY_FROM = 4096
 _MOST_INDEXED = 1 << 27
@@ -65,6 +65,7 @@ class LpPlan(Listed, Plan[LpProblem, LpSolution]):
         return {"method": self.method.word(), **self.expected.to_dict()}
 
 
+@as_all_there_is
 def planned(asked: Lp, about: LpProblem) -> LpPlan:
     """The plan of what is asked, from what is public of the program."""
     match asked.method:
@@ -75,7 +76,7 @@ def planned(asked: Lp, about: LpProblem) -> LpPlan:
         case PersonRows():
             return _owned(asked, asked.method, about)
     raise ParameterError(
-        f"method={shown(asked.method)} says not who is private; give wn.ScalarSides(...) or "
+        f"method={shown(asked.method)} does not say who is protected; give wn.ScalarSides(...) or "
         "wn.PersonRows(...)"
     )
 
@@ -223,7 +224,8 @@ def _fewest(of: Callable[[int], OwnedProblem], most: int, wanted: LpBudget) -> i
     """The fewest exceptions with which alpha is promised, to a hundredth; more do, too."""
     if wanted.alpha is None:
         raise ParameterError(
-            "exceptions is missing; give it, or alpha= for the fewest with which that is promised"
+            "exceptions is missing; give it, or give alpha= to find the smallest number that "
+            "keeps it"
         )
     quick = replace(wanted, accountant="zcdp" if wanted.delta else "pure")  # nearly as good
 
@@ -232,7 +234,7 @@ def _fewest(of: Callable[[int], OwnedProblem], most: int, wanted: LpBudget) -> i
 
     if not enough(most):
         raise ParameterError(
-            f"alpha={wanted.alpha:g} is not to be promised however many of the {most:,} rows may "
+            f"alpha={wanted.alpha:g} cannot be promised, however many of the {most:,} rows may "
             "stay unmet; give a larger alpha, epsilon, or more rows"
         )
     low, high = 0, most
@@ -291,22 +293,22 @@ def _selection(method: LpMethod, *, sparse: bool, columns: int, rows: int) -> st
     return "lazy" if sparse and _LAZY_FROM <= columns <= MOST_COLUMNS else "dense"
 
 
-def _solution(simplex: Simplex, expected: LpExpected, found: Found) -> LpSolution:
-    x = np.asarray(found.x, np.float64)
+def _solution(simplex: Simplex, expected: LpExpected, solved: Found) -> LpSolution:
+    x = np.asarray(solved.x, np.float64)
     return LpSolution(
         x,
         float(simplex.costs @ x),
-        found.opt,
+        solved.opt,
         expected.violation,
         1 - float(expected.budget.beta),
         max(0, expected.setting.exceptions - 1),
-        found.feasible,
-        found.measured,
+        solved.feasible,
+        solved.measured,
         expected.rounds,
-        found.selected,
+        solved.selected,
         None,
-        found.unmet,
-        None if found.unmet is None else expected.tolerance,
+        solved.unmet,
+        None if solved.unmet is None else expected.tolerance,
     )
 
 
@@ -320,8 +322,8 @@ def program_in(problem: Any) -> LpProblem:
     """A sealed linear program."""
     if not isinstance(problem, LpProblem):
         raise ParameterError(
-            "this is no sealed linear program; make one with wn.lp_problem(A, b, c, opt=...) or "
-            "wn.read_lp(file, opt=...)"
+            "this is not a sealed linear program; make one with wn.lp_problem(A, b, c, opt=...) "
+            "or wn.read_lp(file, opt=...)"
         )
     return problem
 
@@ -350,11 +352,11 @@ def lp_optimum(A: Any, b: Any, c: Any, *, senses: Any = "<=", maximise: bool = T
 
     upper, sides, _ = as_upper_rows(checked_matrix(A), b, senses)
     sign = -1.0 if maximise else 1.0
-    found = linprog(sign * np.asarray(c, np.float64), A_ub=upper, b_ub=sides, method="highs")
-    if found.status == 2:
+    solved = linprog(sign * np.asarray(c, np.float64), A_ub=upper, b_ub=sides, method="highs")
+    if solved.status == 2:
         raise DataError("the program is infeasible: no x >= 0 meets all rows")
-    if found.status == 3:
+    if solved.status == 3:
         raise DataError("the program is unbounded: the objective grows without limit")
-    if found.status != 0:
-        raise DataError(f"the solver gave up: {found.message}")
-    return float(sign * found.fun)
+    if solved.status != 0:
+        raise DataError(f"the solver gave up: {solved.message}")
+    return float(sign * solved.fun)

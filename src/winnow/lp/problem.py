@@ -154,7 +154,7 @@ class ScalarProblem:
         half = float(shapes.halves.max())
         if half == 0:
             raise ParameterError(
-                "all points of the simplex are alike to every row; nothing is to be solved"
+                "every row has one value at all points of the simplex; there is nothing to solve"
             )
         grid = InnerProductGrid.of(utility, signed=self.mixed)
         return LpSetting(

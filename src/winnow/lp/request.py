@@ -33,8 +33,8 @@ class Lp(Checked):
     method: Annotated[
         LpMethod | str,
         Methods(
-            "Who is private: scalar-sides is for right-hand sides that one person moves by little, "
-            "person-rows for rows that are people.",
+            "What is private: scalar-sides is for right-hand sides that one person moves by "
+            "little, person-rows for rows that are people.",
             (ScalarSides, PersonRows),
             panel="What is private",
             auto=False,
@@ -58,7 +58,7 @@ class Lp(Checked):
     ] = 0.05
     accountant: Annotated[
         Literal["best", "pure", "zcdp", "tight"],
-        Option("How rounds are added up; a budget has its own.", "NAME"),
+        Option("How the privacy loss of rounds is added up; a budget has its own way.", "NAME"),
     ] = "best"
     budget: Budget | None = None
     seed: Any = None
@@ -91,4 +91,4 @@ def _check_run(run: Any) -> None:
         raise ParameterError(
             "a linear program bounds no memory and reports no progress; give wn.Run(pad_to=...)"
         )
-    raise ParameterError(f"run={shown(run)} does not say how it runs; give wn.Run(pad_to=...)")
+    raise ParameterError(f"run={shown(run)} is not a wn.Run; give wn.Run(pad_to=...)")

@@ -92,7 +92,7 @@ class LpProblem:
         """The sense of all rows of people, by what was said alone, whether there are any."""
         kinds = {self.senses} if isinstance(self.senses, str) else set(self.senses)
         if kinds == {"="}:
-            raise DataError("a row of a person is no equation; give <= or >= for all rows")
+            raise DataError("the row of a person cannot be an equation; give <= or >= for all rows")
         if len(kinds) != 1:
             raise DataError(
                 "rows of people have to be all <= or all >=; this program has others, or upper "

@@ -98,9 +98,9 @@ def _halved(
             low = tried.opt
         else:
             high = tried.opt
-    found = best or tried
-    assert found is not None
-    return found
+    best_tried = best or tried
+    assert best_tried is not None
+    return best_tried
 
 
 def accepted(plan: LpExpected) -> float:

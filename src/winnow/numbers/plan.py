@@ -4,55 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from fractions import Fraction
 from functools import cached_property
 from itertools import product
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.checks import exact
 from winnow.core.key import Key
-from winnow.core.notebook import Card, InNotebook, lines_card, ruled
 from winnow.core.options import takes
-from winnow.core.padding import Padding
-from winnow.core.plan import Plan
-from winnow.core.relation import Relation
-from winnow.core.released import Released
+from winnow.core.wanted import epsilon_for
 from winnow.errors import ParameterError
-from winnow.foreign import guarded
 from winnow.numbers.about import MOST_DRAWN, AskedColumn, asked_column
+from winnow.numbers.choice import QuantileMechanism, chosen
 from winnow.numbers.expected import MISSED, QuantileRow, expected_of
-from winnow.numbers.mechanism import HalvingQuantiles
 from winnow.numbers.request import PlannedQuantiles, Quantiles
 from winnow.numbers.result import ReleasedQuantiles
-from winnow.numbers.tree import QuantileTree
-from winnow.privacy import Budget
-from winnow.privacy.sizing import rounds_accountant
+from winnow.privacy.sizing import as_all_there_is
 from winnow.read.about import AboutTable, about_table
-from winnow.read.crossing import SealedTable, sealed_table
-from winnow.select.mechanisms.peeling import calibrated_rounds
+from winnow.read.crossing import SealedTable
+from winnow.read.table_plan import TablePlan
 
 _SECONDS, _SECONDS_OF_DRAW, _SECONDS_OF_ROW = 0.05, 0.002, 2e-7
 """Measured on one core: a table of 10^7 rows in 2 s, a quantile in 1 to 2 ms."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class QuantilesPlan(Plan[SealedTable, ReleasedQuantiles], InNotebook):
+class QuantilesPlan(TablePlan[ReleasedQuantiles]):
     """What ``winnow.quantiles`` charges, draws and promises, before rows are looked at."""
 
-    mechanism: HalvingQuantiles
+    mechanism: QuantileMechanism
     asked: Quantiles = field(repr=False)
-    about: AboutTable = field(repr=False)
-    """What is public of the table."""
     of: AskedColumn = field(repr=False)
     """The column and its groups."""
-
-    @property
-    def epsilon(self) -> float:
-        """The epsilon that was asked for, or found for a wanted error."""
-        return float(self.asked.epsilon)
+    _texts: ClassVar = ()
 
     @cached_property
     def expected(self) -> tuple[QuantileRow, ...]:
@@ -67,26 +52,7 @@ class QuantilesPlan(Plan[SealedTable, ReleasedQuantiles], InNotebook):
     @property
     def answers(self) -> int:
         """How many quantiles are released."""
-        return self.of.groups * len(self.mechanism.tree.parts)
-
-    def ready(self, data: Any) -> SealedTable:
-        """The table; that of another plan is refused."""
-        table = sealed_table(data)
-        self.about.check(about_table(table))
-        return table
-
-    @guarded
-    def run(
-        self,
-        data: SealedTable,
-        *,
-        budget: Budget | None = None,
-        seed: int | None = None,
-        padding: Padding | None = None,
-    ) -> Released[ReleasedQuantiles]:
-        """Charge the budget, draw all quantiles, and release them."""
-        held = padding or self.asked.running.padding()
-        return super().run(data, budget=budget, seed=seed, padding=held)
+        return self.of.groups * len(self.asked.parts[0])
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data, ready for JSON."""
@@ -114,12 +80,6 @@ class QuantilesPlan(Plan[SealedTable, ReleasedQuantiles], InNotebook):
         ]
         return [heads, *rows]
 
-    def _card(self) -> Card:
-        return lines_card(str(self).split("\n", 1)[0], self.table())
-
-    def __str__(self) -> str:
-        return "\n".join([super().__str__(), "", *ruled(self.table(), texts=())])
-
 
 @takes(PlannedQuantiles)
 def quantiles(about: AboutTable | SealedTable, asked: PlannedQuantiles) -> QuantilesPlan:
@@ -134,26 +94,22 @@ def quantiles(about: AboutTable | SealedTable, asked: PlannedQuantiles) -> Quant
 
 
 def planned_for(asked: PlannedQuantiles, about: Any) -> QuantilesPlan:
-    """The plan at the epsilon, or at the least that brings the error: it is error/epsilon."""
-    if (asked.epsilon is None) == (asked.error is None):
-        raise ParameterError("a plan has an epsilon or a wanted error; give epsilon= or error=")
-    if asked.error is None:
-        assert asked.epsilon is not None
-        return planned(asked.at(asked.epsilon), about)
-    if exact("delta", asked.delta):
-        raise ParameterError("error= finds an epsilon without a delta; leave out delta=")
-    at_one = planned(asked.at(1), about).error
-    return planned(asked.at(at_one / float(asked.error)), about)
+    """The plan at the epsilon, or at the least that brings the error."""
+
+    def error(epsilon: float) -> float:
+        return planned(asked.at(epsilon), about).error
+
+    return planned(asked.at(epsilon_for(asked.epsilon, asked.error, error)), about)
 
 
+@as_all_there_is
 def planned(asked: Quantiles, about: Any) -> QuantilesPlan:
     """The plan of a request, by what is public of the table."""
     public = about_table(about)
     if public.schema is None:
         raise ParameterError("quantiles need the schema of the table; give wn.plan.table(schema)")
     of = asked_column(public.schema, asked.column, asked.by, dates=True)
-    parts, whole = asked.parts
-    tree = QuantileTree(tuple(sorted(parts)), whole)
+    parts, _ = asked.parts
     runs = 1 if asked.level is None else 3
     drawn = of.groups * len(parts) * runs
     if drawn > MOST_DRAWN:
@@ -161,22 +117,15 @@ def planned(asked: Quantiles, about: Any) -> QuantilesPlan:
             f"{of.groups:,} groups of {len(parts)} quantiles are {drawn:,} draws, and at most "
             f"{MOST_DRAWN:,} are made; name fewer groups or quantiles"
         )
-    mechanism = HalvingQuantiles(
-        epsilon=asked.epsilon,
-        delta=asked.delta,
-        per_round=_per_round(asked, runs * tree.levels, public.relation),
-        tree=tree,
-        size=of.grid.size,
-        rows_per_person=public.rows_per_person,
-        groups=of.groups,
-        level=asked.level,
-    )
+    taken = chosen(asked, public, of)
+    mechanism = taken.mechanism
     return QuantilesPlan(
         mechanism=mechanism,
         relation=public.relation,
         guarantee=mechanism.guarantee(mechanism.promise(public.relation)),
         draw=_draw(asked, of, mechanism),
         check=mechanism.check,
+        reason=taken.reason,
         seconds=_SECONDS + _SECONDS_OF_DRAW * drawn + _SECONDS_OF_ROW * (public.rows or 0),
         asked=asked,
         about=public,
@@ -184,19 +133,8 @@ def planned(asked: Quantiles, about: Any) -> QuantilesPlan:
     )
 
 
-def _per_round(asked: Quantiles, rounds: int, relation: Relation) -> Fraction:
-    """The epsilon of one selection: an equal part, or more where a delta allows it."""
-    epsilon, delta = exact("epsilon", asked.epsilon), exact("delta", asked.delta)
-    equal = epsilon / rounds
-    if not delta:
-        return equal
-    accountant = rounds_accountant(asked.budget)
-    found = calibrated_rounds(epsilon, delta, rounds, Fraction(0), relation, accountant)
-    return max(equal, exact("epsilon", found.parameter))
-
-
 def _draw(
-    asked: Quantiles, of: AskedColumn, mechanism: HalvingQuantiles
+    asked: Quantiles, of: AskedColumn, mechanism: QuantileMechanism
 ) -> Callable[[SealedTable, Key], ReleasedQuantiles]:
     """The draw, with its codes as numbers of the grid and in the order that was asked for."""
     parts, whole = asked.parts
@@ -205,7 +143,7 @@ def _draw(
     labels = [of.schema.columns[place].labels for place in of.by]
 
     def draw(table: SealedTable, key: Key) -> ReleasedQuantiles:
-        found = mechanism.drawn(table, of.place, of.by, key)
+        answered = mechanism.drawn(table, of.place, of.by, key)
 
         def numbers(codes: NDArray[np.int64] | None) -> NDArray[Any] | None:
             if codes is None:
@@ -213,14 +151,14 @@ def _draw(
             values = of.grid.values(codes[:, order])
             return values if of.by else values[0]
 
-        values = numbers(found.codes)
+        values = numbers(answered.codes)
         assert values is not None
         return ReleasedQuantiles(
             column=asked.column,
             quantiles=tuple(part / whole for part in parts),
             values=values,
-            low=numbers(found.low),
-            high=numbers(found.high),
+            low=numbers(answered.low),
+            high=numbers(answered.high),
             level=None if asked.level is None else float(asked.level),
             by=tuple(names[place] for place in of.by),
             groups=tuple(product(*labels)) if of.by else (),

@@ -10,10 +10,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
 
 from winnow.core.checks import Real, exact
-from winnow.core.options import EPSILON, Checked, Option
+from winnow.core.options import AUTO, EPSILON, Checked, Methods, Option
 from winnow.core.request import Run, run_of
 from winnow.errors import ParameterError
 from winnow.foreign import shown
+from winnow.numbers.methods import METHODS, Halving, QuantileMethod
+from winnow.select.top_k_methods import Joint
 
 if TYPE_CHECKING:
     from winnow.numbers.plan import QuantilesPlan
@@ -35,22 +37,27 @@ class AskedQuantiles(Checked):
         Option("Which quantiles, from 0 to 1, such as 0.25,0.5,0.75.", "Q,...", where=("body",)),
     ] = field(default=(0.5,), kw_only=False)
     by: Annotated[
-        Sequence[str], Option("Quantiles of each group of these columns.", "A,B,...", served=20)
+        Sequence[str],
+        Option(
+            "Compute quantiles for each group of rows with equal values in these columns.",
+            "A,B,...",
+            served=20,
+        ),
     ] = ()
     epsilon: Annotated[Real | None, EPSILON] = None
     delta: Annotated[
         Real, Option("E.g. 1e-6: it may help with many quantiles.", "D", least=0, below=1)
     ] = 0.0
-    level: Annotated[
-        Real | None,
-        Option(
-            "Intervals, too, that hold with this probability, all of a group at once; they take "
-            "two thirds of epsilon=.",
-            "P",
-            above=0,
-            below=1,
+    method: Annotated[
+        QuantileMethod | Joint | str,
+        Methods(
+            "auto takes the least predicted rank error, from public numbers. halving has "
+            "intervals; joint is one draw of all quantiles; cumulative counts the rows up to each "
+            "of few numbers.",
+            METHODS,
+            implied=True,
         ),
-    ] = None
+    ] = AUTO
     budget: Budget | None = None
     run: Run | None = None
 
@@ -63,6 +70,11 @@ class AskedQuantiles(Checked):
         if self.running.progress is not None:
             raise ParameterError("progress= is for rounds, and quantiles have none; leave it out")
         self.parts  # noqa: B018 - refuses what are no quantiles
+
+    @property
+    def level(self) -> Real | None:
+        """With what probability intervals hold; None: there are none."""
+        return self.method.level if isinstance(self.method, Halving) else None
 
     @property
     def running(self) -> Run:
@@ -78,23 +90,23 @@ class AskedQuantiles(Checked):
                 f"quantiles={shown(given)} is not a list of numbers; give at least one, such as "
                 "[0.25, 0.5, 0.75]"
             )
-        found: list[Fraction] = []
+        fractions: list[Fraction] = []
         for each in given:
             number = exact("quantile", each)
             if not 0 <= number <= 1:
                 raise ParameterError(
                     f"the quantile {shown(each)} is not between 0 and 1; 0.5 is the median"
                 )
-            if number in found:
-                raise ParameterError(f"the quantile {shown(each)} stands twice; name each once")
-            found.append(number)
-        whole = math.lcm(*(number.denominator for number in found))
+            if number in fractions:
+                raise ParameterError(f"the quantile {shown(each)} appears twice; name each once")
+            fractions.append(number)
+        whole = math.lcm(*(number.denominator for number in fractions))
         if whole > FINEST:
             raise ParameterError(
                 "the quantiles have more than six decimals, or no common denominator up to "
                 f"{FINEST:,}; round them"
             )
-        return tuple(int(number * whole) for number in found), whole
+        return tuple(int(number * whole) for number in fractions), whole
 
     def at(self, epsilon: Real) -> Quantiles:
         """The release at an epsilon."""
@@ -123,7 +135,7 @@ class PlannedQuantiles(AskedQuantiles):
     error: Annotated[
         Real | None,
         Option(
-            "The largest rank error that is wanted in the place of epsilon=, in rows.",
+            "Instead of epsilon=: the largest rank error to reach, in rows.",
             "ROWS",
             above=0,
         ),

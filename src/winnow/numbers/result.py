@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.frames import Columns, Framed, labelled
+from winnow.core.frames import Columns, labelled
 from winnow.core.notebook import Card, ReleasedValue, columns_card
-from winnow.core.saving import check_target, save_columns, write_json
+from winnow.core.saving import Saved
 
 Floats = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedQuantiles(ReleasedValue, Framed):
+class ReleasedQuantiles(ReleasedValue, Saved):
     """Quantiles of one column, of the whole table or of each group."""
 
     column: str
@@ -38,16 +37,16 @@ class ReleasedQuantiles(ReleasedValue, Framed):
     def to_columns(self) -> Columns:
         """One row for each quantile of each group."""
         many, groups = len(self.quantiles), max(1, len(self.groups))
-        found: Columns = {}
+        columns: Columns = {}
         for place, name in enumerate(self.by):
             labels = tuple(group[place] for group in self.groups)
-            found[name] = labelled(labels, np.repeat(np.arange(groups), many))
-        found[self._own("quantile")] = np.tile(np.array(self.quantiles), groups)
-        found[self._own("value")] = self.values.ravel()
+            columns[name] = labelled(labels, np.repeat(np.arange(groups), many))
+        columns[self._own("quantile")] = np.tile(np.array(self.quantiles), groups)
+        columns[self._own("value")] = self.values.ravel()
         if self.low is not None and self.high is not None:
-            found[self._own("low")] = self.low.ravel()
-            found[self._own("high")] = self.high.ravel()
-        return found
+            columns[self._own("low")] = self.low.ravel()
+            columns[self._own("high")] = self.high.ravel()
+        return columns
 
     def _own(self, name: str) -> str:
         """A column's name that no column of the groups has."""
@@ -89,18 +88,12 @@ class ReleasedQuantiles(ReleasedValue, Framed):
             groups=groups if by else (),
         )
 
-    def save(self, path: str | Path, *, about: Mapping[str, Any] | None = None) -> None:
-        """Save whole or not at all, as CSV, Parquet or JSON, with guarantee and receipt."""
-        target = Path(path)
-        check_target(target)
-        if target.suffix.lower() == ".json":
-            write_json(target, self.to_dict() | ({"about": dict(about)} if about else {}))
-        else:
-            save_columns(target, self.to_columns(), about)
-
     def _card(self) -> Card:
         title = f"Quantiles of {self.column}: {self.values.size:,} released"
-        return columns_card(title, self.to_columns(), len(self.by) + 1)
+        card = columns_card(title, self.to_columns(), len(self.by) + 1)
+        if self.level is None:
+            return card
+        return card.with_notes(("intervals", f"{100 * self.level:g} %, all of a group at once"))
 
     def __repr__(self) -> str:
         of = f" by {', '.join(self.by)}" if self.by else ""

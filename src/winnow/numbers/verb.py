@@ -16,15 +16,19 @@ def quantiles(table: SealedTable, asked: Quantiles) -> Released[ReleasedQuantile
     ``table`` is what ``wn.read_table`` made, ``column`` one that its schema declares by
     ``{"type": "number", "low": ..., "high": ..., "step": ...}`` or by codes. ``quantiles`` are
     numbers from 0 to 1: 0.5 is the median. With ``by`` there are quantiles of each cell of these
-    columns; one person with one row is in one group, so groups share no budget.
+    columns; a row is in one group only, so groups do not share the budget.
 
-    One quantile is drawn by the exponential mechanism; several by halving, the middle one first
-    and then those of the rows on either side, for a part of epsilon on each level. A ``delta``
-    may allow more. Rows with a missing value, or another outside the grid, count nowhere.
+    One quantile is drawn by the exponential mechanism. ``method`` says how several are: "auto"
+    takes the least rank error that is predicted from public numbers.
 
-    ``level`` (0.95, say) asks for an interval beside each quantile. All intervals of a group hold
-    the quantiles of its rows with this probability; where rows are too few for the noise they
-    reach to the ends of the grid.
+    - ``wn.Halving(level=)``: the middle one first and then those of the rows on either side, for a
+      part of epsilon on each level. A ``delta`` may allow more. ``level`` (0.95, say) asks for an
+      interval beside each quantile. All intervals of a group hold the quantiles of its rows with
+      this probability; where rows are too few for the noise they reach to the ends of the grid.
+    - ``wn.Joint()``: all at once, as one list, with all of epsilon.
+    - ``wn.Cumulative()``: from noisy counts of the rows up to each number, where these are few.
+
+    Rows with a missing value, or another outside the grid, count nowhere.
 
     The neighbour relation is the table's. No number of rows is released, and an empty group
     answers by the same law as any other: any number of the grid. ``run`` is ``wn.Run(pad_to=)``.

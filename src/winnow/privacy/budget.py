@@ -195,6 +195,14 @@ class Budget(InNotebook):
         """Whether an event could be charged now."""
         return self._cap.fits(event, self._used(), stated)
 
+    def _counts_as_stated(self, event: Event, stated: Guarantee, part: Fraction) -> bool:
+        """Whether an event could be charged now as its plan states, with so much of delta."""
+        return self._fits(event, stated) and self._cap.as_stated(event, self._used(), stated, part)
+
+    def _delta_of_part(self, epsilon: Fraction, delta: Fraction) -> Fraction:
+        """At how much of a delta to size a release that leaves room for others."""
+        return self._cap.delta_of_part(self._used(), epsilon, delta)
+
     def _usage(self, used: Amount, amount: float, delta: float) -> Usage:
         limit = self._cap.limit_after(used)
         caps = stated_at_most(limit.size), stated_at_most(limit.delta)

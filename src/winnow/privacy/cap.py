@@ -203,6 +203,37 @@ class Cap:
         """Whether the event could be charged now."""
         return self.follows(used, used + self.cost(event, used, stated))
 
+    def as_stated(self, event: Event, used: Amount, stated: Guarantee, part: Fraction) -> bool:
+        """Whether the event would be counted at what its plan states; beside others at ``part``.
+
+        That is ``delta_of_part``. Where sums of epsilon are used up, or none are kept, only what is
+        composed counts.
+        """
+        cost = self.cost(event, used, stated)
+        most = part if (used + cost).rho else exact("delta", stated.delta)
+        if cost.size <= exact("epsilon", stated.epsilon) and cost.delta + cost.converted <= most:
+            return True
+        ways = [way for split in self._open(used) for way in split]
+        return not any(way.size is not None and way.admits(used) for way in ways)
+
+    def delta_of_part(self, used: Amount, epsilon: Fraction, delta: Fraction) -> Fraction:
+        """At how much of a delta to size a part of the cap, so that others fit beside it.
+
+        It takes no larger part of delta than of epsilon. And a part of delta is kept for what is
+        composed: the first release goes without it, if it asks for twice as much, and otherwise
+        each release without its share.
+        """
+        sums, whole = self.splits[0][0], exact("delta", self.guarantee.delta)
+        if sums.pool is None or sums.size is None or (used != Amount() and not used.rho):
+            return delta
+        rest, left = sums.pool - used.delta - used.converted, sums.size - used.size
+        if rest <= 0 or left <= 0 or not delta:
+            return delta
+        kept = whole - sums.pool
+        first = used == Amount() and delta >= 2 * kept
+        part = delta - kept if first else delta * sums.pool / whole
+        return min(part, rest * min(epsilon / left, Fraction(1)))
+
     def spent(self, used: Amount) -> Amount:
         """What is used, in the unit shown: the smaller of the ways of counting."""
         return self.counting.spent(self, used)
@@ -231,14 +262,14 @@ class Cap:
             own=cost.delta,
             own_left=self.room(used).delta,
             unit=self.unit,
-            exactly=self.unit == "epsilon" and not cost.converted and _has_epsilon(event),
+            exactly=self.unit == "epsilon" and not cost.converted and _is_pure(event, cost.size),
             fits=lambda part: self.fits(scaled(event, part), used),
         )
 
 
-def _has_epsilon(event: Event) -> bool:
+def _is_pure(event: Event, size: Fraction) -> bool:
+    """Whether a charge is counted at the pure epsilon of its event."""
     try:
-        pure_cost(event)
+        return pure_cost(event).epsilon == size
     except GuaranteeError:
         return False
-    return True

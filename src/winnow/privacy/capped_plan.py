@@ -125,8 +125,8 @@ def _larger(updates: int, size: Fraction, target: Fraction, allowed: Fraction) -
     def delta_at(parameter: float) -> float:
         return capped_delta(updates, Fraction(parameter), target)
 
-    found = largest_tight(delta_at, at_most(allowed), start=float(size), below=False)
-    larger = size if found is None else _six_digits(Fraction(found))
+    largest = largest_tight(delta_at, at_most(allowed), start=float(size), below=False)
+    larger = size if largest is None else _six_digits(Fraction(largest))
     return larger if larger > size and delta_at(at_least(larger)) <= allowed else size
 
 

@@ -146,8 +146,8 @@ def capped_epsilon(updates: int, epsilon: Fraction, delta: Fraction) -> float:
     allowed = math.log(at_most(delta))
 
     def surplus(level: float) -> float:
-        found = capped_delta(updates, epsilon, Fraction(level))
-        return math.log(found) - allowed if found > 0 else -1e4
+        delta = capped_delta(updates, epsilon, Fraction(level))
+        return math.log(delta) - allowed if delta > 0 else -1e4
 
     low = high = (0.0, surplus(0.0))
     while high[1] > 0:

@@ -261,8 +261,8 @@ def _precision(shape: _Shape, epsilon: Real, delta: Real, accountant: str) -> tu
 
     Kept: releases of one plan are often made one after another.
     """
-    found = sized(shape.short, epsilon, delta, accountant)
-    return found.parameter, found.accountant
+    precision = sized(shape.short, epsilon, delta, accountant)
+    return precision.parameter, precision.accountant
 
 
 def _measured(multiplier: Real, measurement: str, relation: Relation) -> Gaussian | DiscreteLaplace:

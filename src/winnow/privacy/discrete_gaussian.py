@@ -88,11 +88,11 @@ def largest_squared_ratio(epsilon: Real, delta: Real, *, least_variance: Real) -
     target, allowed = exact("epsilon", epsilon), exact("delta", delta)
     least = exact("least_variance", least_variance)
     by_rho = 2 * exact("rho", zcdp_rho(target, allowed))
-    found = by_rho
+    ratio = by_rho
     if least > LOWERED:
         share = 1 - LOWERED / least
-        found = max(found, Fraction(largest_distance(target, allowed)) * share)
-    return stated_at_most(found)
+        ratio = max(ratio, Fraction(largest_distance(target, allowed)) * share)
+    return stated_at_most(ratio)
 
 
 def largest_distance(epsilon: Fraction, delta: Fraction) -> float:

@@ -33,6 +33,15 @@ class Amount:
             self.converted + other.converted,
         )
 
+    def without(self, other: Amount) -> Amount:
+        """What it was before another was added."""
+        return Amount(
+            self.size - other.size,
+            self.delta - other.delta,
+            self.rho - other.rho,
+            self.converted - other.converted,
+        )
+
 
 @dataclass(frozen=True)
 class Limit:

@@ -45,11 +45,11 @@ def delta_beside(event: Event, epsilon: Fraction) -> Fraction:
 
 def delta_of_whole(event: Event, epsilon: Fraction, own: Fraction) -> Fraction:
     """The least delta at which an event holds at an epsilon, its own included."""
-    found = own + delta_beside(event, epsilon)
+    delta = own + delta_beside(event, epsilon)
     if isinstance(event, CappedRounds):  # by value iteration, without a truncation
         with suppress(GuaranteeError):
-            return min(found, Fraction(tight_delta(event, epsilon)))
-    return found
+            return min(delta, Fraction(tight_delta(event, epsilon)))
+    return delta
 
 
 def asked_epsilon(event: Event, stated: Guarantee, own: Fraction) -> Fraction:

@@ -124,6 +124,13 @@ TABLE: tuple[Row, ...] = (
     ),
     Row(
         "gumbel",
+        "joint-quantiles",
+        Charge.RANGE,
+        "an ascending list of quantiles, drawn with probability ~ exp(-epsilon loss/width)",
+        "Gillenwater-Joseph-Kulesza 2021; widths and ties: proved beside the mechanism",
+    ),
+    Row(
+        "gumbel",
         "halving",
         Charge.PEELED_RANGE,
         "quantiles, on each of kappa levels one of every segment by the exponential mechanism",

@@ -174,8 +174,8 @@ def _ranges(half: float, residue: float) -> float:
     if half > _LARGEST:
         return math.inf
     naive = residue + _responses(half, 0.0)
-    found = naive if residue <= half**2 else min(naive, _far(half, residue))
-    return found * (1 + _SLACK)
+    bound = naive if residue <= half**2 else min(naive, _far(half, residue))
+    return bound * (1 + _SLACK)
 
 
 def _far(half: float, residue: float) -> float:
@@ -192,5 +192,7 @@ def _variation(squared: float) -> float:
 
 def _exactly(value: float) -> Fraction:
     if math.isinf(value):
-        raise GuaranteeError("no two normals are no worse than this event")
+        raise GuaranteeError(
+            "no pair of normal distributions bounds this event; use the zcdp accountant"
+        )
     return Fraction(value)

@@ -110,7 +110,7 @@ MOST_WORK = 1e9
 """Vector elements touched by one run of the recursion: about a second."""
 
 QUICK_WORK = 1e8
-"""The same where nobody asked for this accountant: a tenth of a second."""
+"""Vector elements touched where nobody asked for this accountant: a tenth of a second."""
 
 WORTH = Fraction(1, 100)
 """Unless it gains so much, relatively, pure privacy is preferred."""
@@ -166,9 +166,9 @@ def _tight_epsilon(event: Event, delta: Fraction, work: float) -> float:
             known = math.inf
             with suppress(GuaranteeError):
                 known = _on_grid(event, delta, work)
-            found = capped_epsilon(updates, exact("epsilon", size), delta)
-            if min(found, known) < math.inf:
-                return min(found, known)
+            epsilon_found = capped_epsilon(updates, exact("epsilon", size), delta)
+            if min(epsilon_found, known) < math.inf:
+                return min(epsilon_found, known)
             raise GuaranteeError(
                 f"{describe(event)} is too long or too costly for the tight accountant; the zcdp "
                 "accountant takes it"

@@ -128,9 +128,9 @@ def grid_for(event: Event, anchor: float, top: float, work: float) -> LossGrid:
             by_length = sorted(last.events, key=lambda part: sum(_inventory(part).values()))
             left_out = frozenset(by_length[kept:])
             computed = Compose((*event.events[:-1], AnyOf(tuple(by_length[:kept]))))
-        found = _fitting(_inventory(computed), anchor, top, deviation, work)
-        if found is not None:
-            return replace(found, summed=left_out)
+        grid = _fitting(_inventory(computed), anchor, top, deviation, work)
+        if grid is not None:
+            return replace(grid, summed=left_out)
     raise GuaranteeError(
         f"{describe(event)} is too long or too costly a plan for the tight accountant; "
         "the zcdp accountant is nearly as good for many small steps"

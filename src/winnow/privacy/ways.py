@@ -44,10 +44,11 @@ class Summed:
     def costs(self, rho: Fraction) -> Iterator[Amount]:
         """The event at pairs of epsilon and delta that hold, the best first.
 
-        A plan that asked for a part of what is left is counted at no more than it asked for, so
-        that parts that add up to a cap fit into it: of such pairs, the one that takes the smallest
-        parts of what is left. Otherwise the smallest epsilon for little delta; and, because whoever
-        asks for what is left gets it, for more delta, and at all of epsilon.
+        A plan that asked for a part of what is left is counted at no more than it states, or else
+        at no more than it asked for, so that parts that add up to a cap fit into it: of such pairs,
+        the one that takes the smallest parts of what is left. Otherwise the smallest epsilon for
+        little delta; and, because whoever asks for what is left gets it, for more delta, and at all
+        of epsilon.
         """
         if self.epsilon < 0:
             return
@@ -66,12 +67,14 @@ class Summed:
             pairs.append((found, own + little))
         if self.stated is not None:
             asked = asked_epsilon(self.event, self.stated, own)
-            for epsilon in {exact("epsilon", self.stated.epsilon), asked}:
+            said = sorted({exact("epsilon", self.stated.epsilon), asked})
+            for epsilon in said:
                 pairs.append((epsilon, self._total(epsilon, own)))
             most = exact("delta", self.stated.delta)
-            if asked <= self.epsilon and most <= self.pool:
-                within = [pair for pair in pairs if pair[0] <= asked and pair[1] <= most]
-                yield from sorted(within, key=self._parts)
+            for epsilon in said:
+                if epsilon <= self.epsilon and most <= self.pool:
+                    within = [pair for pair in pairs if pair[0] <= epsilon and pair[1] <= most]
+                    yield from sorted(within, key=self._parts)
         yield from sorted(pairs)
         rest = self.pool - own
         for delta in (rest / 2, rest):

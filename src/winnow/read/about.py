@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from winnow.core.schema import Schema
 from winnow.core.unit import at_most
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
+from winnow.read.bound_choice import AboutChoice, checked_bound, refuse_choice
 from winnow.read.crossing import SealedTable
 from winnow.read.people import PersonBound
 
@@ -31,6 +32,8 @@ class AboutTable:
     rows_per_person: int = 1
     bound: PersonBound | None = None
     """Which rows of each person were kept, where an estimate of the rest can be made."""
+    choice: AboutChoice | None = None
+    """Where the release may choose the bound; ``rows_per_person`` is then the largest."""
 
     @property
     def rows_are_public(self) -> bool:
@@ -45,6 +48,11 @@ class AboutTable:
             return self.bound.counted
         most = self.rows_per_person
         return at_most("person", (most, "row")).counted if most > 1 else ""
+
+    def under(self, most: int) -> AboutTable:
+        """The same table under a bound that was chosen."""
+        assert self.choice is not None
+        return replace(self, rows_per_person=most, bound=self.choice.at(most), choice=None)
 
     def check(self, other: AboutTable) -> None:
         """Refuse a table for which another plan was to be made."""
@@ -61,13 +69,16 @@ def table(
     *,
     rows: int | None = None,
     relation: str | Relation = Relation.SUBSTITUTION,
-    max_rows: int = 1,
+    max_rows: int | str = 1,
 ) -> AboutTable:
     """Say what is public of a table, before there is one.
 
     ``schema`` is a schema or its number of cells, ``rows`` a public or assumed number of rows,
-    ``max_rows`` the most rows of one person.
+    ``max_rows`` the most rows of one person, or "auto" where the release chooses it.
     """
+    choice = AboutChoice("person", "row") if checked_bound("max_rows", max_rows) else None
+    if choice is not None:
+        max_rows = choice.grid[-1]
     count(max_rows=max_rows)
     if rows is not None:
         count(rows=rows)
@@ -84,11 +95,17 @@ def table(
         schema=known,
         rows=None if rows is None else int(rows),
         rows_per_person=int(max_rows),
+        choice=choice,
     )
 
 
-def about_table(given: object) -> AboutTable:
-    """What is public of a sealed table, or what was said of one."""
+def about_table(given: object, *, choosing: bool = False) -> AboutTable:
+    """What is public of a sealed table, or what was said of one.
+
+    ``choosing`` says that a bound on the rows of a person may be left to the release.
+    """
+    if isinstance(given, AboutTable | SealedTable) and given.choice is not None and not choosing:
+        refuse_choice()
     if isinstance(given, AboutTable):
         return given
     if not isinstance(given, SealedTable):
@@ -103,4 +120,5 @@ def about_table(given: object) -> AboutTable:
         rows=public_rows(given.stated_rows, given.n),
         rows_per_person=given.rows_per_person,
         bound=None if given.people is None else given.people.bound,
+        choice=None if given.choice is None else given.choice.about,
     )

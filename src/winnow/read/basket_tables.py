@@ -83,11 +83,11 @@ def pairs_of(
                 [salt, max_baskets],
             )
             limit = "JOIN kept USING (u, b)"
-        found = ask.arrays(
+        arrays = ask.arrays(
             "SELECT t, c FROM (SELECT dense_rank() OVER (ORDER BY u, b) - 1 AS t, c "
             f"FROM pairs JOIN names USING (i) {limit}) ORDER BY t, c"
         )
-    owners, codes = np.asarray(found["t"], np.int64), np.asarray(found["c"], np.int32)
+    owners, codes = np.asarray(arrays["t"], np.int64), np.asarray(arrays["c"], np.int32)
     lengths = np.bincount(owners) if len(owners) else np.empty(0, np.int64)
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     return Baskets(starts, codes, len(named)), named
@@ -171,8 +171,8 @@ def indicators_of(
             )
             asked = f"SELECT {', '.join(cells)} FROM ({ranked}) WHERE n <= $2"
             given = [salt, max_baskets]
-        found = ask.arrays(asked, given)
-    table = np.column_stack([np.asarray(found[cell], np.bool_) for cell in cells])
+        arrays = ask.arrays(asked, given)
+    table = np.column_stack([np.asarray(arrays[cell], np.bool_) for cell in cells])
     owners, codes = np.nonzero(table)
     lengths = np.bincount(owners, minlength=len(table))
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
@@ -181,7 +181,7 @@ def indicators_of(
 
 def _check_indicators(types: dict[str, str], names: Sequence[str]) -> None:
     if not names:
-        raise DataError("there is no column beside person=; give a column for each item")
+        raise DataError("there is no column besides person=; give a column for each item")
     for place, name in enumerate(names, 1):
         if name not in types:
             raise DataError(missing_column(name, types))

@@ -174,14 +174,16 @@ def read_baskets(
     if not here and not isinstance(lying, Pairs):
         raise ParameterError(
             "keep='engine' is for pairs, with layout=wn.Pairs(basket=, item=); these are "
-            f"{lying.word()}, which are brought here"
+            f"{lying.word()}, which are read into memory"
         )
     if isinstance(lying, Lines):
         if person is not None:
-            raise ParameterError("lines say nothing about people; give a table, or unit='basket'")
+            raise ParameterError(
+                "lines do not say whose basket it is; give a table, or unit='basket'"
+            )
         if text.delimiter is not None or text.names is not None:
             raise ParameterError(
-                "delimiter= and names= are for tables; what stands between the items of a line is "
+                "delimiter= and names= are for tables; the separator of the items of a line is "
                 "layout=wn.Lines(separator=)"
             )
         data, labels = _from_lines(_rows(source, lying.separator, text), texts)
@@ -228,11 +230,11 @@ def _pairs(
     """
     if keep == "auto" and max_items is not None:
         keep = "memory" if are_here(source, how) else "engine"
-    found = None
+    baskets = None
     if keep != "engine":
-        found = pairs_of(source, **how, most=int(MOST_PAIRS.at) if keep == "auto" else None)
-    if found is not None:
-        return found
+        baskets = pairs_of(source, **how, most=int(MOST_PAIRS.at) if keep == "auto" else None)
+    if baskets is not None:
+        return baskets
     bring = None if keep == "engine" else partial(pairs_of, source, **how)
     return kept_pairs(source, **how, max_items=max_items, bring=bring), []
 
@@ -249,8 +251,7 @@ def public_items(items: Sequence[Any] | str | Path) -> list[Any]:
     if len(set(texts)) < len(texts):
         first, again = repeated(texts)
         raise ParameterError(
-            f"item {first + 1} of the public list stands there more than once, again as item "
-            f"{again + 1}; list it once"
+            f"item {first + 1} of the public list appears again as item {again + 1}; list it once"
         )
     return public
 

@@ -92,9 +92,9 @@ def classes(
     source = ClassSource(given)
     steps = Steps(Grid.fine(utility), least)
     if not source.lazy:
-        for found in source.known:
-            steps.of(found.score)  # refuses what does not fit
-        if total is not None and sum(found.size for found in source.known) != total:
+        for known in source.known:
+            steps.of(known.score)  # refuses what does not fit
+        if total is not None and sum(known.size for known in source.known) != total:
             raise DataError(
                 f"the classes do not add up to total={total}: list the candidates of the lowest "
                 "score, too, as a class; if nobody knows how many there are, give total=None"

@@ -6,7 +6,8 @@ import datetime
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -21,6 +22,7 @@ from winnow.core.unit import PERSON, ROW, Unit, at_most
 from winnow.core.utility import Utility, declared
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded, instead, shown
+from winnow.read.bound_choice import BoundChoice, checked_bound
 from winnow.read.groups import Groups, group_column, public_pairs
 from winnow.read.joins import check_people_of_join
 from winnow.read.kept import MOST_COLLECTED, KeptCounts
@@ -63,6 +65,8 @@ class SealedCounts:
     groups: Groups | None = None
     """Where items are those of groups: an item is then a pair of a group and an item. Private ones
     are told by one text each (``winnow.read.groups``)."""
+    choice: BoundChoice | None = None
+    """Where a release may choose a bound: of these counts nobody was bounded."""
 
     @property
     def relation(self) -> Relation:
@@ -107,8 +111,7 @@ def public_list(items: Sequence[Any] | str | Path) -> tuple[list[Any], tuple[str
     if len(set(texts)) != len(texts):
         first, again = repeated(texts)
         raise ParameterError(
-            f"item {first + 1} of the public list stands there more than once, again as item "
-            f"{again + 1}; list it once"
+            f"item {first + 1} of the public list appears again as item {again + 1}; list it once"
         )
     return public, tuple(texts)
 
@@ -141,7 +144,7 @@ def _checked(text: str) -> str:
     except UnicodeEncodeError:
         possible = False
     if not possible:
-        raise ParameterError("cannot be a text in a table; leave out NUL and half characters")
+        raise ParameterError("cannot be a text in a table; leave out NUL and unpaired surrogates")
     return text
 
 
@@ -152,7 +155,7 @@ def counts(
     item: str,
     person: str | None = None,
     unit: str | None = None,
-    max_items: int | None = None,
+    max_items: int | str | None = None,
     items: Sequence[Any] | str | Path | None = None,
     relation: str | Relation = Relation.ADD_REMOVE,
     by: Groups | str | None = None,
@@ -170,9 +173,11 @@ def counts(
     two.
 
     ``max_items`` keeps at most that many items of one person, chosen by a keyed hash of the
-    person's own items. ``items`` is the public list of items, or a text file with one per line:
-    items outside it are left out, and those that nobody has count 0. Without it the items come from
-    the data and are private.
+    person's own items. ``max_items="auto"`` leaves the bound to the release: where one helps,
+    ``winnow.top_k``, ``labels`` and ``tabulate`` look at how many items people have, for a part
+    of epsilon, and take the best. ``items`` is the public list of items, or a text file with one
+    per line: items outside it are left out, and those that nobody has count 0. Without it the items
+    come from the data and are private.
 
     People and items are compared as texts, byte by byte, whatever the collation of a column.
     Rows without a person or an item are left out. Text files are read as text, so '7' and '007'
@@ -207,9 +212,10 @@ def counts(
     for name, value in (("item", item), ("person", person)):
         if value is not None and not isinstance(value, str):
             raise ParameterError(f"{name}={shown(value)} is not the name of a column; give a text")
-    if max_items is not None:
+    auto = checked_bound("max_items", max_items)
+    if not auto and max_items is not None:
         check_count(max_items=max_items)
-        max_items = int(max_items)
+    most = None if auto or max_items is None else int(max_items)
     if person is None and max_items not in (None, 1):
         raise ParameterError(
             f"max_items={max_items} needs person=: without it every row is a "
@@ -219,7 +225,7 @@ def counts(
     check_people_of_join(source, person)
     groups = Groups.of(by)
     few = () if groups is None else ((groups.most, groups.by),)
-    who = ROW if person is None else at_most(person, (max_items, item), *few)
+    who = ROW if person is None else at_most(person, (most, item), *few)
     utility = Utility.declare(1, monotone=True, relation=relation)
     public, listed = (None, None) if items is None else public_list(items)
     group = None
@@ -233,37 +239,49 @@ def counts(
     engine = engine_for(source, how.memory, used, text, joins=True)
     salt = salt_of_run(how.salt)
     key = os.urandom(16).hex() if salt is None else hashlib.blake2b(str(salt).encode()).hexdigest()
-    query = CountQuery(item, person, max_items, key, listed, group=group)
-    bound = 1 if person is None else max_items
+    query = CountQuery(item, person, most, key, listed, group=group)
+    bound = 1 if person is None else most
     people = None
-    if person is not None and max_items is not None:
+    if person is not None and most is not None:
         people = BoundedPeople.of_items(engine, query)
     weighed = None
     if person is not None and listed is None:
         weights = WeightsOfSource(engine, query, how.keep, how.parts)
         weighed = WeighedItems(Sealed(weights, "weights"))
+    choice = None
+    if auto:
+
+        def under(bound: int) -> SealedCounts:
+            return counts(
+                source, item=item, person=person, max_items=bound, items=items, relation=relation,
+                by=by, text=text, reading=replace(how, salt=key if salt is None else salt),
+            )  # fmt: skip
+
+        choice = BoundChoice.of_items(engine, query, under)
+    made = partial(
+        SealedCounts, utility=utility, max_items=bound, unit=who, people=people, groups=groups,
+        choice=choice,
+    )  # fmt: skip
     totals = None
     if how.keep != "engine":
         # the labels of a public list are in memory anyway
-        most = int(MOST_COLLECTED.at) if how.keep == "auto" and public is None else None
-        totals = engine.count(query, how.parts, how.progress, most)
+        collected = int(MOST_COLLECTED.at) if how.keep == "auto" and public is None else None
+        totals = engine.count(query, how.parts, how.progress, collected)
     if totals is None:
         kept: Sealed[Scores | KeptCounts] = Sealed(
             engine.keep(query, how.parts, how.progress), "counts"
         )
         nowhere: Sealed[Sequence[Any]] = Sealed([], "items")  # the engine has them
         labels = nowhere if public is None else public
-        return SealedCounts(kept, labels, utility, bound, who, people, weighed, groups)
+        return made(kept, labels, weighed=weighed)
     if public is not None and listed is not None:
         values = np.array([totals.get(text, 0) for text in listed], np.int64)
         what = f"counts of {len(public)} items"
-        sealed = Sealed(values, what)
-        return SealedCounts(sealed, public, utility, bound, who, people, groups=groups)
-    found: Sequence[Any] = sorted(totals)
-    values = np.array([totals[label] for label in found], np.int64)
-    private: Sealed[Sequence[Any]] = Sealed(found, "items")
-    sealed = Sealed(values, "counts")
-    return SealedCounts(sealed, private, utility, bound, who, people, weighed, groups)
+        return made(Sealed(values, what), public)
+    labels_found: Sequence[Any] = sorted(totals)
+    values = np.array([totals[label] for label in labels_found], np.int64)
+    private: Sealed[Sequence[Any]] = Sealed(labels_found, "items")
+    return made(Sealed(values, "counts"), private, weighed=weighed)
 
 
 @guarded
@@ -325,7 +343,7 @@ def check_unit(unit: str | None, person: str | None, option: str = "person") -> 
         )
     if person is not None:
         raise ParameterError(
-            f"unit='row' and {option}={shown(person)} contradict; give one of them"
+            f"unit='row' and {option}={shown(person)} contradict each other; give one of them"
         )
 
 

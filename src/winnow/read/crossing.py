@@ -31,7 +31,9 @@ from winnow.core.workloads.range_table import RangeTablePart
 from winnow.core.workloads.workload import Workload
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded
+from winnow.read.bound_choice import BoundChoice, refuse_choice
 from winnow.read.counts import SealedCounts
+from winnow.read.joins import check_rows_of_join
 from winnow.read.kept import KeptCounts, KeptRows
 from winnow.read.people import BoundedPeople
 from winnow.read.scores import Scores, SealedScores
@@ -66,11 +68,17 @@ class SealedTable(InNotebook):
     """Whether rows with values outside the schema were left out."""
     people: BoundedPeople | None = None
     """Whose rows were bounded, for an estimate of what that left out; None: nobody's."""
+    choice: BoundChoice | None = None
+    """Where a release may choose the bound on the rows of a person; ``rows_per_person`` is then the
+    largest that it may take."""
     stated_rows: int | None = None
     """A public number of rows that was said of it; ``n`` is its own, where that is public."""
+    joined: bool = False
+    """Whether it is a join: who has a row in every table is private."""
 
     def __post_init__(self) -> None:
         check_dropping(self.drops, self.relation, self.rows_per_person)
+        check_rows_of_join(self.joined, self.relation, self.rows_per_person)
 
     @property
     def n(self) -> int | None:
@@ -89,7 +97,8 @@ class SealedTable(InNotebook):
         """This table under another neighbour relation.
 
         To ask for substitution is to declare the number of rows public: with one row per person
-        ``n`` then says it, also of a table that was read under add-remove.
+        ``n`` then says it, also of a table that was read under add-remove. Of a join, or where a
+        column declares 'drop', that is refused.
         """
         return replace(self, relation=Relation.parse(relation))
 
@@ -131,12 +140,19 @@ class SealedTable(InNotebook):
         )
 
 
-def sealed_table(table: object, relation: str | Relation | None = None) -> SealedTable:
-    """The table, under the relation if there is one; what is none is refused."""
+def sealed_table(
+    table: object, relation: str | Relation | None = None, *, choosing: bool = False
+) -> SealedTable:
+    """The table, under the relation if there is one; what is none is refused.
+
+    ``choosing`` says that a bound on the rows of a person may be left to the release.
+    """
     if not isinstance(table, SealedTable):
         raise ParameterError(
             f"the table is a {type(table).__name__}; read it with wn.read_table(source, schema=...)"
         )
+    if table.choice is not None and not choosing:
+        refuse_choice()
     return table if relation is None else table.under(relation)
 
 

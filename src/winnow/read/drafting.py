@@ -69,7 +69,7 @@ def _declarations(text: str, names: Sequence[str]) -> dict[str, Any]:
             "its first line must name the columns column, type, and values or range (as well as "
             "bins, outside, missing and trim where wanted)"
         )
-    found: dict[str, Any] = {}
+    declared: dict[str, Any] = {}
     for line, row in rows[1:]:
         if len(row) != len(header):
             raise DataError(
@@ -77,21 +77,21 @@ def _declarations(text: str, names: Sequence[str]) -> dict[str, Any]:
             )
         said = {name: field.strip() for name, field in zip(header, row, strict=True)}
         name = said["column"]
-        if name in found:
-            raise DataError(f"line {line}: the column {name!r} stands there more than once")
+        if name in declared:
+            raise DataError(f"line {line}: the column {name!r} appears more than once")
         if name not in names:
             raise DataError(f"line {line}: {no_column(name, names)}")
         try:
             form = _form(name, said)
             if form is not None:
-                found[name] = form
+                declared[name] = form
                 Column.parse(name, form)
         except InputError as error:
             problem = str(error)
         else:
             continue
         raise DataError(f"line {line}: {problem}")
-    return found
+    return declared
 
 
 def no_column(name: str, names: Sequence[str]) -> str:
@@ -124,7 +124,7 @@ def _form(name: str, said: dict[str, str]) -> dict[str, Any] | None:
     outside = said.get("outside", "")
     if outside:
         if outside not in ("other", "clip", "drop"):
-            raise DataError(f"outside={outside!r} is none of other, clip and drop")
+            raise DataError(f"outside={outside!r} is unknown; give other, clip or drop")
         form[outside] = True
     return form
 

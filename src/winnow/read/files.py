@@ -82,7 +82,7 @@ def read_scores(
         ending = _ending(path, text)
         if text.said and ending in (".json", ".parquet"):
             raise DataError(
-                "line breaks, delimiters, encodings and names are said of CSV and other text "
+                "line breaks, delimiters, encodings and names are options of CSV and other text "
                 "tables; leave them out"
             )
         match ending:
@@ -91,9 +91,9 @@ def read_scores(
             case ".json":
                 return _checked(from_json(_text(path.read_bytes(), text), columns))
             case _:
-                found = _large(path, ending, columns, text)
-                if found is not None:
-                    return found
+                large = _large(path, ending, columns, text)
+                if large is not None:
+                    return large
                 read = _text(path.read_bytes(), text)
                 return _checked(_from_rows(read, ending, columns, text))
     except ExtraMissing:
@@ -213,7 +213,7 @@ def _from_database(
 
     if written.said:
         raise DataError(
-            "line breaks, delimiters, encodings and names are said of text files; leave them out"
+            "line breaks, delimiters, encodings and names are options of text files; leave them out"
         )
     connections: dict[str, Any] = {}
     found = opened(source, connections)
@@ -293,6 +293,6 @@ def _refuse_repeated(labels: Sequence[Any], place: Place) -> None:
     if len(set(labels)) < len(labels):
         first, again = repeated(labels)
         raise DataError(
-            f"the label in {place(first)} stands again in {place(again)}; add up its scores or "
+            f"the label in {place(first)} appears again in {place(again)}; add up its scores or "
             "rename one"
         )

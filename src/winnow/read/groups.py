@@ -45,7 +45,7 @@ class Groups:
         if self.names is None:
             return
         if isinstance(self.names, str) or not isinstance(self.names, Sequence):
-            raise ParameterError(f"names={shown(self.names)} is no list; give a list of groups")
+            raise ParameterError(f"names={shown(self.names)} is not a list; give a list of groups")
         if len(self.names) > MOST_GROUPS:
             raise ParameterError(
                 f"{len(self.names):,} groups are too many; list {MOST_GROUPS:,} at most"

@@ -50,8 +50,8 @@ class Join:
             raise ParameterError(f"on={shown(on)} is not the name of a column; give a text")
         if public is not None and not isinstance(public, Mapping):
             raise ParameterError(
-                f"public={shown(public)} is no mapping; give the tables by their columns, such as "
-                '{"page": pages}'
+                f"public={shown(public)} is not a mapping; give the tables by their columns, "
+                'such as {"page": pages}'
             )
         one_of(("inner", "left"), how=how)
         if not tables or len(tables) + len(public or {}) < 2:
@@ -81,9 +81,9 @@ def check_people_of_join(source: Any, person: str | None) -> None:
         )
 
 
-def check_rows_of_join(source: Any, relation: Relation, max_rows: int) -> None:
+def check_rows_of_join(joined: bool, relation: Relation, max_rows: int) -> None:
     """Refuse to take the number of joined rows for public."""
-    if isinstance(source, Join) and relation is Relation.SUBSTITUTION and max_rows == 1:
+    if joined and relation is Relation.SUBSTITUTION and max_rows == 1:
         raise ParameterError(
             "under substitution with one row each the number of rows would be public, and that of "
             "a join depends on who has a row in every table; read it with relation='add-remove'"

@@ -102,10 +102,10 @@ class KeptBaskets:
     def brought(self) -> tuple[Baskets, list[str]]:
         """The baskets themselves, and their labels."""
         with refusing("the baskets cannot be read"):
-            found = None if self._bring is None else self._bring()
-        if found is None:
+            here = None if self._bring is None else self._bring()
+        if here is None:
             raise ValueError("these baskets stay where they are")
-        return found
+        return here
 
     def itemsets(self, *sizes: int) -> KeptCounts:
         """The numbers of baskets of all itemsets of some sizes, each told by one text."""

@@ -105,10 +105,10 @@ class PackedLabels(Sequence[str]):
     def _eight(self, starts: Ints, ends: Ints) -> NDArray[np.uint64]:
         """The eight bytes from each start on, as one number; those behind an end are zeros."""
         words = np.ndarray(len(self._data) - 7, ">u8", self._data, strides=(1,))
-        found = words[np.minimum(starts, len(words) - 1)].astype(np.uint64)
+        eight = words[np.minimum(starts, len(words) - 1)].astype(np.uint64)
         left = np.clip(ends - starts, 0, 8).astype(np.uint64)
         behind = np.uint64(8) * (np.uint64(8) - np.maximum(left, np.uint64(1)))
-        return np.where(left > 0, (found >> behind) << behind, np.uint64(0))
+        return np.where(left > 0, (eight >> behind) << behind, np.uint64(0))
 
 
 def _groups(same: NDArray[np.bool_]) -> Iterator[tuple[Ints, NDArray[np.uint64]]]:
@@ -140,12 +140,12 @@ def large_counts(
                     layout, rest = _layout(lines, ending, columns, written)
                 if not rest:
                     continue
-                found = _fields(rest, layout)
-                if found is None:
+                fields = _fields(rest, layout)
+                if fields is None:
                     return None
-                data += found[0].tobytes()
-                lengths += found[1].astype(np.int32).tobytes()
-                counts += found[2].tobytes()
+                data += fields[0].tobytes()
+                lengths += fields[1].astype(np.int32).tobytes()
+                counts += fields[2].tobytes()
     except InputError:
         return None
     data += bytes(8)

@@ -121,7 +121,7 @@ def unsafe_declarations(files: DuckFiles, names: Sequence[str]) -> dict[str, Any
     from winnow.read.engines.private_duck import private_connection
     from winnow.read.engines.query import column as named
 
-    found: dict[str, Any] = {}
+    proposed: dict[str, Any] = {}
     with private_connection(MEMORY) as private, refusing("the file cannot be looked at"):
         table = files.source(private, names).sql(dialect="duckdb")
         for name in names:
@@ -139,8 +139,8 @@ def unsafe_declarations(files: DuckFiles, names: Sequence[str]) -> dict[str, Any
                 values = [row[0] for row in private.execute(listed).fetchall()]
             else:
                 values = None
-            found[name] = _proposed(seen, values)
-    return found
+            proposed[name] = _proposed(seen, values)
+    return proposed
 
 
 def _plainly(text: str, pattern: str, kind: str) -> str:

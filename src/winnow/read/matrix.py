@@ -40,14 +40,14 @@ def read_matrix(path: str | Path) -> Named:
     try:
         match ending:
             case ".npy":
-                found: Named = (_npy(file), None)
+                matrix: Named = (_npy(file), None)
             case ".parquet":
-                found = _parquet(file)
+                matrix = _parquet(file)
             case _:
-                found = _text(file, "\t" if ending == ".tsv" else ",")
-        if not np.isfinite(found[0]).all():
+                matrix = _text(file, "\t" if ending == ".tsv" else ",")
+        if not np.isfinite(matrix[0]).all():
             raise DataError("a number is missing or not finite; fill it in")
-        return found
+        return matrix
     except ExtraMissing:
         raise
     except InputError as error:
@@ -68,11 +68,11 @@ def read_vector(path: str | Path) -> Floats:
 
 def _npy(file: Path) -> Floats:
     array: NDArray[np.float64] = np.zeros(0)
-    refusal = DataError("this is no array of numbers as np.save writes it; save it again")
+    refusal = DataError("this is not an array of numbers as np.save writes it; save it again")
     with file.open("rb") as opened, instead(refusal, ValueError, EOFError, TypeError):
         array = np.asarray(np.load(opened, allow_pickle=False))
     if array.dtype.kind not in "biuf" or array.ndim not in (1, 2):
-        raise DataError("this is no matrix of real numbers; save one with one or two dimensions")
+        raise DataError("this is not a matrix of real numbers; save one with one or two dimensions")
     return np.atleast_2d(array).astype(np.float64)
 
 
@@ -113,7 +113,7 @@ def _text(file: Path, delimiter: str) -> Named:
 def _numbers(fields: Sequence[str], line: int, width: int) -> list[float]:
     if len(fields) != width:
         raise DataError(
-            f"line {line} has another number of fields than the first; give all rows one length"
+            f"line {line} does not have as many fields as the first; give all rows one length"
         )
     if not all(map(_is_number, fields)):
         raise DataError(f"line {line}: a field is not a number; give numbers alone")

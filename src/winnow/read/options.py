@@ -30,7 +30,7 @@ class TextFormat(Checked):
     """
 
     line_breaks: Annotated[
-        bool, Option("Fields of CSV and TSV between double quotes may hold line breaks.")
+        bool, Option("Quoted fields of CSV and TSV files may contain line breaks.")
     ] = False
     delimiter: Annotated[
         str | None,
@@ -41,7 +41,9 @@ class TextFormat(Checked):
     ] = "utf-8"
     names: Annotated[
         Sequence[str] | None,
-        Option("The columns of a file whose first line is a row.", "A,B,...", panel=_TEXT),
+        Option(
+            "The names of the columns, for a file without a header row.", "A,B,...", panel=_TEXT
+        ),
     ] = None
 
     def __post_init__(self) -> None:
@@ -69,7 +71,10 @@ def _checked_delimiter(given: object) -> str:
             "the delimiter is not one character such as ',', ';', '|' or tab; give one"
         )
     if delimiter in '"\r\n\0.-+':
-        raise ParameterError("quotes, line ends, dots and signs separate no fields")
+        raise ParameterError(
+            "the delimiter is a quote, a line end, a dot or a sign, which cannot separate "
+            "fields; give another one"
+        )
     return delimiter
 
 
@@ -96,7 +101,7 @@ def text_format_of(text: object) -> TextFormat:
         return PLAIN
     if not isinstance(text, TextFormat):
         raise ParameterError(
-            f"text={shown(text)} does not say how text is written; give wn.TextFormat(delimiter=, "
+            f"text={shown(text)} is not a wn.TextFormat; give wn.TextFormat(delimiter=, "
             "encoding=, names=, line_breaks=)"
         )
     return text
@@ -135,7 +140,7 @@ class Reading(Checked):
             value = getattr(self, field.name)
             if field.name not in taken and value != field.default:
                 raise ParameterError(
-                    f"reading=wn.Reading({field.name}=...) does nothing here, which takes "
+                    f"reading=wn.Reading({field.name}=...) does nothing here; this reader takes "
                     f"{', '.join(taken)}; leave it out"
                 )
         return self
@@ -147,7 +152,7 @@ def reading_of(reading: object, *taken: str) -> Reading:
         return Reading()
     if not isinstance(reading, Reading):
         raise ParameterError(
-            f"reading={shown(reading)} does not say how the source is read; give "
+            f"reading={shown(reading)} is not a wn.Reading; give "
             f"wn.Reading({', '.join(f'{name}=' for name in taken)})"
         )
     return reading.for_one_of(*taken)
@@ -168,21 +173,23 @@ class Lines(BasketLayout):
 
     separator: Annotated[
         str | None,
-        Option("Between the items of a line; by default that of the file's ending.", "TEXT"),
+        Option("What separates the items of a line; by default as the file's ending says.", "TEXT"),
     ] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         held = self.separator
         if held is not None and (not isinstance(held, str) or not held or set(held) & set("\r\n")):
-            raise ParameterError("separator= is a text of one character or more, and no line end")
+            raise ParameterError(
+                "separator= is empty or a line end; give a text of one character or more"
+            )
 
 
 @dataclass(frozen=True)
 class Pairs(BasketLayout):
     """A table with a row for each item of a basket."""
 
-    basket: Annotated[str, Option("Whose rows are a basket.", "COLUMN")]
+    basket: Annotated[str, Option("The column of baskets.", "COLUMN")]
     item: Annotated[str, Option("The column of items.", "COLUMN")]
 
     def __post_init__(self) -> None:

@@ -37,8 +37,8 @@ class PeopleOfSource(People):
     def numbers(self) -> dict[int, int]:
         """Asked of the engine now: of rows that changed since they were counted, the new ones."""
         with refusing("the people of the source cannot be counted"):
-            found = self._engine.count(self._query, None, None) or {}
-        return {int(number): people for number, people in found.items()}
+            counted = self._engine.count(self._query, None, None) or {}
+        return {int(number): people for number, people in counted.items()}
 
 
 class MadeUpPeople(People):

@@ -123,7 +123,7 @@ def check_csv(
     if place.state == QUOTED:
         raise DataError(
             f"line {place.lines + 1}: the double quotes do not match: the last one opens a field "
-            "that does not end; mend them"
+            "that does not end; correct them"
         )
 
 

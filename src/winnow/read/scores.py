@@ -367,8 +367,7 @@ def _check_labels(labels: Sequence[Any], size: int, different: bool = False) -> 
     if len(seen) != size:
         first, again = repeated(labels)
         raise DataError(
-            f"label {first + 1} stands more than once, again as label {again + 1}; add up its "
-            "scores or rename one"
+            f"label {first + 1} appears again as label {again + 1}; add up its scores or rename one"
         )
     if not (texts or whole) and any(label is None or label != label for label in labels):
         raise DataError("at least one label is missing (None or NaN); name every candidate")

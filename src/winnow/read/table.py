@@ -21,9 +21,10 @@ from winnow.core.sealed import Sealed
 from winnow.core.unit import ROW, at_most
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded, shown
+from winnow.read.bound_choice import GRID, BoundChoice, checked_bound
 from winnow.read.counts import check_unit
-from winnow.read.crossing import SealedTable, check_dropping, group
-from winnow.read.joins import check_people_of_join, check_rows_of_join
+from winnow.read.crossing import Rows, SealedTable, check_dropping, group
+from winnow.read.joins import Join, check_people_of_join, check_rows_of_join
 from winnow.read.kept import KeptRows, changed
 from winnow.read.options import Reading, TextFormat, reading_of, text_format_of
 from winnow.read.people import BoundedPeople
@@ -86,8 +87,8 @@ def codes_of(column: Column, values: NDArray[Any], *, as_text: bool) -> Codes:
         codes = _categories(column, held, nulls, as_text)
     elif column.hashed:
         prefixes = (None if no else text for text, no in zip(held.tolist(), nulls, strict=True))
-        found = (-1 if text is None else int(text, 16) % column.codes for text in prefixes)
-        codes = np.fromiter(found, np.int32, len(held))
+        texts = (-1 if text is None else int(text, 16) % column.codes for text in prefixes)
+        codes = np.fromiter(texts, np.int32, len(held))
     else:  # codes as they are, bins and points of a grid as the engine found them
         if held.dtype.kind == "f":
             nulls = nulls | np.isnan(held)
@@ -146,18 +147,18 @@ class _KeptTable(KeptRows):
             (held, weights), as_text = self._engine.distinct(replace(self._query, sets=asked))
             width = len(columns)
             summed = np.array([np.asarray(each) for each in held[width:]], np.int64)
-            found = {}
+            groups = {}
             for each in asked:
                 wanted = np.array([i not in each for i in range(width)], np.int64)
                 here = np.flatnonzero((summed == wanted[:, None]).all(axis=0))
                 codes = tuple(encode(columns[i], held[i][here], as_text=as_text) for i in each)
                 shape = tuple(columns[i].cardinality for i in each)
-                found[each] = group(codes, weights[here], shape)
-        total = int(found[()].weights.sum())
+                groups[each] = group(codes, weights[here], shape)
+        total = int(groups[()].weights.sum())
         if self._rows is not None and total != self._rows:
             raise changed()
         self._rows = total
-        return [(found[each].codes, found[each].weights) for each in sets]
+        return [(groups[each].codes, groups[each].weights) for each in sets]
 
 
 @guarded
@@ -168,7 +169,7 @@ def read_table(
     columns: Sequence[str] | None = None,
     person: str | None = None,
     unit: str | None = None,
-    max_rows: int = 1,
+    max_rows: int | str = 1,
     relation: str | Relation = Relation.SUBSTITUTION,
     rows: int | None = None,
     text: TextFormat | None = None,
@@ -190,8 +191,10 @@ def read_table(
     The privacy unit is one row (``unit="row"`` says so too), which is one person only where nobody
     has two; or, with ``person`` naming a column, one person with at most ``max_rows``
     rows: of somebody with more a uniform sample is kept, chosen by a keyed hash of the person's own
-    rows. Rows without a person are left out too. One line of a text file is one row, as for
-    ``winnow.counts``; ``text=wn.TextFormat(...)`` says what else there is to say of text files.
+    rows. ``max_rows="auto"`` leaves the bound to ``winnow.tabulate``, which looks at how many rows
+    people have, for a part of epsilon, and takes the best. Rows without a person are left out too.
+    One line of a text file is one row, as for ``winnow.counts``; ``text=wn.TextFormat(...)`` says
+    what else there is to say of text files.
 
     Where a column declares 'drop', rows with a value outside are left out, after the bound on rows
     per person: whether a row is left out depends on that row alone, so one person still moves at
@@ -220,6 +223,12 @@ def read_table(
         declared = declared.subset(columns)
     if person is not None and not isinstance(person, str):
         raise ParameterError(f"person={shown(person)} is not the name of a column; give a text")
+    auto = checked_bound("max_rows", max_rows)
+    if auto and person is None:
+        raise ParameterError(
+            "max_rows='auto' chooses a bound on the rows of a person; give person="
+        )
+    max_rows = GRID[-1] if auto else max_rows
     check_count(max_rows=max_rows)
     if rows is not None:
         check_count(rows=rows)
@@ -228,11 +237,13 @@ def read_table(
             f"max_rows={max_rows} needs person=: without it every row is a person of its own"
         )
     check_unit(unit, person, "person")
-    who = ROW if person is None else at_most(person, (int(max_rows), "row"))
+    bound = None if auto else int(max_rows)
+    who = ROW if person is None else at_most(person, (bound, "row"))
     who = replace(who, notes=declared.notes)
     related = Relation.parse(relation)
     check_people_of_join(source, person)
-    check_rows_of_join(source, related, int(max_rows))
+    joined = isinstance(source, Join)
+    check_rows_of_join(joined, related, int(max_rows))
     salt = salt_of_run(how.salt)
     key = os.urandom(16).hex() if salt is None else hashlib.blake2b(str(salt).encode()).hexdigest()
     query = HistogramQuery(declared.columns, person, int(max_rows), key)
@@ -240,6 +251,22 @@ def read_table(
     drops = any(column.drop for column in declared.columns)
     check_dropping(drops, related, int(max_rows))
     used = [*declared.names, *([] if person is None else [person])]
+
+    def under(bound: int) -> SealedTable:
+        return read_table(
+            source, schema=declared, person=person, max_rows=bound, relation=related, rows=rows,
+            text=text, reading=replace(how, salt=key if salt is None else salt),
+        )  # fmt: skip
+
+    def made(engine: Engine, content: Sealed[Rows | KeptRows]) -> SealedTable:
+        choice = people = None
+        if auto and person is not None:
+            choice = BoundChoice.of_rows(engine, person, under)
+        elif person is not None:
+            people = BoundedPeople.of_rows(engine, person, int(max_rows))
+        return SealedTable(
+            declared, content, int(max_rows), related, who, drops, people, choice, joined=joined
+        ).stating(rows)
 
     if how.keep == "engine":
         if drops:
@@ -251,10 +278,7 @@ def read_table(
             seen = engine_for(source, memory, used, text, joins=True)
             kept = _KeptTable(seen, query, memory)
             kept.tables([()])  # what cannot be read is refused before anything is charged
-        people = _bounded(seen, person, int(max_rows))
-        return SealedTable(
-            declared, Sealed(kept, "rows"), int(max_rows), related, who, drops, people
-        ).stating(rows)
+        return made(seen, Sealed(kept, "rows"))
     with refusing("the source cannot be read", memory=memory):
         seen = engine_for(source, memory, used, text, joins=True)
         (values, weights), as_text = seen.distinct(query)
@@ -264,11 +288,4 @@ def read_table(
             kept = np.logical_and.reduce([held >= 0 for held in codes])
             codes, weights = tuple(held[kept] for held in codes), weights[kept]
         grouped = group(codes, weights, declared.shape)
-    most = int(max_rows)
-    people = _bounded(seen, person, most)
-    table = SealedTable(declared, Sealed(grouped, "rows"), most, related, who, drops, people)
-    return table.stating(rows)
-
-
-def _bounded(engine: Engine, person: str | None, most: int) -> BoundedPeople | None:
-    return None if person is None else BoundedPeople.of_rows(engine, person, most)
+    return made(seen, Sealed(grouped, "rows"))

@@ -55,12 +55,12 @@ def delimiter_of(ending: str, first: str, text: TextFormat) -> str:
                 "delimiter= (--delimiter)"
             )
         return "\t" if ending == ".tsv" else ","
-    found = {mark: first.count(mark) for mark in SEPARATORS}
-    likely = max(found, key=lambda mark: found[mark])
+    seen = {mark: first.count(mark) for mark in SEPARATORS}
+    likely = max(seen, key=lambda mark: seen[mark])
     if ending == ".txt":
-        return likely if found[likely] else ","
+        return likely if seen[likely] else ","
     usual = "\t" if ending == ".tsv" else ","
-    if not found[usual] and found[likely]:
+    if not seen[usual] and seen[likely]:
         shown_as = "tab" if likely == "\t" else likely
         raise DataError(
             f"its first line has no {SEPARATORS[usual]} and seems to be "

@@ -24,7 +24,7 @@ _ALIKE = 0.9
 """Where it leaves more than this part, the formula for noise alone is told."""
 
 
-def of_tables(found: Prediction, settings: TablesSettings, rows: int) -> Prediction:
+def of_tables(predicted: Prediction, settings: TablesSettings, rows: int) -> Prediction:
     """The prediction for tables with errors as they are after the fit.
 
     A table alone is brought to counts that are not negative and add up to all rows: of noise that
@@ -39,19 +39,19 @@ def of_tables(found: Prediction, settings: TablesSettings, rows: int) -> Predict
         taken = _JOINED * others * share**_POWER if others else share
         means.append(own.mean / (1 + taken))
     mean = sum(s * m for s, m in zip(sizes, means, strict=True)) / sum(sizes)
-    if mean >= _ALIKE * (found.mean or 0.0) or found.largest is None:
-        return found
+    if mean >= _ALIKE * (predicted.mean or 0.0) or predicted.largest is None:
+        return predicted
     others = max(len(part.columns) for part in settings.parts) - 1 if joined else 0
-    largest = _LARGEST**others * found.largest / (1 + found.largest / rows)
-    return replace(found, largest=largest, mean=mean, kind=THUMB, note="after a fit")
+    largest = _LARGEST**others * predicted.largest / (1 + predicted.largest / rows)
+    return replace(predicted, largest=largest, mean=mean, kind=THUMB, note="after a fit")
 
 
-def of_distribution(found: Prediction, rows: int | None) -> Prediction:
+def of_distribution(predicted: Prediction, rows: int | None) -> Prediction:
     """The prediction for numbers to which a distribution over all cells is fitted."""
-    if rows is None or found.largest is None or found.mean is None:
-        return found
-    largest = found.largest / (1 + found.largest / (_FARTHEST * rows))
-    if largest >= _ALIKE * found.largest:
-        return found
-    mean = min(found.mean, largest)
-    return replace(found, largest=largest, mean=mean, kind=THUMB, note="after a fit")
+    if rows is None or predicted.largest is None or predicted.mean is None:
+        return predicted
+    largest = predicted.largest / (1 + predicted.largest / (_FARTHEST * rows))
+    if largest >= _ALIKE * predicted.largest:
+        return predicted
+    mean = min(predicted.mean, largest)
+    return replace(predicted, largest=largest, mean=mean, kind=THUMB, note="after a fit")

@@ -107,11 +107,11 @@ def plan_tables(request: ReleaseTerms) -> TablesPlan:
     norms = squared_norms(request.workload, columns)
     spread = Spread(cell * np.sqrt(norms), 1)
     errors = predicted([spread], settings.strategy.mechanism.law)
-    found = _prediction("tables", errors, _seconds(request, [columns]))
-    plain = replace(found, method=PLAIN_CELLS)
+    prediction = _prediction("tables", errors, _seconds(request, [columns]))
+    plain = replace(prediction, method=PLAIN_CELLS)
     if plan_queries(request) is not None:
         plain = min(plain, by_query, key=lambda p: p.score)
-    return TablesPlan(plain, settings, True, found)
+    return TablesPlan(plain, settings, True, prediction)
 
 
 def _plan_parts(request: ReleaseTerms) -> TablesPlan:
@@ -135,10 +135,10 @@ def _plan_parts(request: ReleaseTerms) -> TablesPlan:
     plain = _prediction(PLAIN_CELLS, settings.plain.errors, 0.1)
     model = model_of(request, settings) if unfit else None
     seconds = model.seconds if model is not None else _seconds(request, joined)
-    found = _prediction("tables", settings.strategy.errors, seconds)
+    prediction = _prediction("tables", settings.strategy.errors, seconds)
     if request.total is not None:
-        found = of_tables(found, settings, request.total)
-    return TablesPlan(plain, settings, False, found, model=model)
+        prediction = of_tables(prediction, settings, request.total)
+    return TablesPlan(plain, settings, False, prediction, model=model)
 
 
 def _prediction(method: str, errors: Errors, seconds: float) -> Prediction:
@@ -349,10 +349,10 @@ def with_errors(
         max(plain.largest, prediction.largest) / value.total,
     )
     fitted = rising | (whole & (value.standard_errors > 0.0))
-    found = replace(value, reach=np.where(fitted, np.inf, reach))
-    distances = np.where(rising, 0.0, found.distances)
+    answered = replace(value, reach=np.where(fitted, np.inf, reach))
+    distances = np.where(rising, 0.0, answered.distances)
     largest = prediction.largest / value.total
-    known = replace(found, errors=AnswerErrors(value.standard_errors, distances, largest, law))
+    known = replace(answered, errors=AnswerErrors(value.standard_errors, distances, largest, law))
     return with_distance(known, known.standard_errors)
 
 

@@ -71,15 +71,15 @@ def choose(terms: ReleaseTerms) -> MethodChoice:
 @lru_cache(maxsize=4)
 def compare(terms: ReleaseTerms) -> Compared:
     """What is predicted of every method."""
-    found: list[Prediction] = []
+    predictions: list[Prediction] = []
     refused: list[tuple[str, str]] = []
     for method in METHODS:
         made = method().compared(terms)
         if isinstance(made, Prediction):
-            found.append(made.capped(terms.total))
+            predictions.append(made.capped(terms.total))
         else:
             refused.append((method.word(), made))
-    return Compared(tuple(found), tuple(refused), plain_noise(terms).capped(terms.total))
+    return Compared(tuple(predictions), tuple(refused), plain_noise(terms).capped(terms.total))
 
 
 _RISING = 1.05

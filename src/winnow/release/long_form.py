@@ -32,14 +32,14 @@ def query_columns(workload: Workload) -> Columns:
     """
     parts = [_attributes(part) for part in workload.parts]
     names = {name for held in parts for name in held}
-    found: Columns = {"query": _objects([workload.label(i) for i in range(workload.size)])}
+    columns: Columns = {"query": _objects([workload.label(i) for i in range(workload.size)])}
     for name in filter(names.__contains__, workload.schema.names):
         blocks = [
             held.get(name, _objects([None] * part.size))
             for part, held in zip(workload.parts, parts, strict=True)
         ]
-        found[free_name(name, found)] = np.concatenate(blocks)
-    return found
+        columns[free_name(name, columns)] = np.concatenate(blocks)
+    return columns
 
 
 def free_name(name: str, taken: Columns) -> str:

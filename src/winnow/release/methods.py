@@ -45,7 +45,8 @@ _TOTAL = Option(
     where=_HERE,
 )
 _GROUPS = Option(
-    "For large domains: fit groups of columns apart, such as a,b/c,d; they come out independent.",
+    "For large domains: fit groups of columns separately, such as a,b/c,d; they come out "
+    "independent.",
     "A,B/C,D",
     where=_HERE,
 )
@@ -254,7 +255,8 @@ class MWEM(InRounds):
     index: Annotated[
         Literal["flat", "lsh", "p-stable", "ivf", "hnsw"] | None,
         Option(
-            "Select over an index, as the paper does. The law is the same; it is slower.",
+            "Select over an index, as the paper does. The distribution of the result is the "
+            "same; it is slower.",
             "NAME",
             where=_HERE,
         ),
@@ -262,7 +264,7 @@ class MWEM(InRounds):
     slack: Annotated[
         Real,
         Option(
-            "With index=: trust it by so many nats, for twice that of each selection.",
+            "With index=: how far to trust it, in nats; each selection pays twice that.",
             "C",
             least=0,
             where=_HERE,
@@ -352,6 +354,6 @@ def groups_in(given: Any) -> tuple[tuple[str, ...], ...] | None:
         return None
     if not isinstance(given, list | tuple) or any(isinstance(each, str) for each in given):
         raise ParameterError(
-            f"groups={shown(given)} are no groups of columns; give them as in [['a', 'b'], ['c']]"
+            f"groups={shown(given)} are not groups of columns; give them as in [['a', 'b'], ['c']]"
         )
     return tuple(tuple(each) for each in given)

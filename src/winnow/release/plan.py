@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
@@ -12,13 +10,12 @@ from winnow.core.checks import rows_to_release
 from winnow.core.notebook import Card, InNotebook, lines_card, ruled
 from winnow.core.options import AUTO, takes
 from winnow.core.padding import Padding
-from winnow.core.released import Released
 from winnow.core.schema import cells_text
+from winnow.core.wanted import epsilon_for
 from winnow.core.workloads.workload import bound_workload
 from winnow.errors import ParameterError
-from winnow.foreign import guarded, shown
-from winnow.privacy import Budget
-from winnow.privacy.sizing import first_that_fits, table_sizings
+from winnow.foreign import shown
+from winnow.privacy.sizing import as_all_there_is, first_that_fits, table_sizings
 from winnow.read.about import AboutTable, about_table
 from winnow.read.crossing import SealedTable, sealed_table
 from winnow.release.choice import Compared, choose, compare
@@ -27,7 +24,6 @@ from winnow.release.graphical.expected import WideExpected
 from winnow.release.methods import ReleaseMethod
 from winnow.release.prediction import Prediction
 from winnow.release.request import PlannedRelease, Release
-from winnow.release.synthetic import SyntheticDistribution
 from winnow.release.terms import ReleaseTerms
 
 SCOPE = (
@@ -35,12 +31,6 @@ SCOPE = (
     "all queries. 'exact formula': standard errors are exact, and 'largest' is the median of the "
     "largest error. 'rule of thumb': seen on other data, no promise."
 )
-_STEPS, _QUICK = 60, 8
-"""So many tries at most; where so few do not do, every second one halves what is left."""
-_LEAST_EPSILON, _MOST_EPSILON = 2.0**-20, 2.0**20
-_CLOSE = 1e-4
-_TINY = 1e-12
-"""In rows: an error of 0 has no logarithm."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -90,18 +80,8 @@ class ReleasePlan(MethodPlan, InNotebook):
         word = self.method.word()
         return tuple(each for each in self._all.refused if each[0] != word)
 
-    @guarded
-    def run(
-        self,
-        data: SealedTable,
-        *,
-        budget: Budget | None = None,
-        seed: int | None = None,
-        padding: Padding | None = None,
-    ) -> Released[SyntheticDistribution]:
-        """Charge the budget, measure, fit, and release the distribution with its answers."""
-        held = padding or self.asked.running.padding()
-        return super().run(data, budget=budget, seed=seed, padding=held)
+    def _clock(self) -> Padding:
+        return self.asked.running.padding()
 
     def ready(self, data: Any) -> SealedTable:
         """The table; one that the plan was not made for is refused."""
@@ -185,18 +165,14 @@ def release(about: AboutTable | SealedTable, asked: PlannedRelease) -> ReleasePl
 
 def planned_for(asked: PlannedRelease, about: AboutTable | SealedTable) -> ReleasePlan:
     """The plan at an epsilon, or at the least one that brings the wanted error."""
-    if (asked.epsilon is None) is (asked.error is None):
-        raise ParameterError("give epsilon, or the error that is wanted; one of the two")
-    epsilon = asked.epsilon
-    if epsilon is None:
-        assert asked.error is not None
-        public = terms_of(asked.at(1.0), about)
+    known: list[ReleaseTerms] = []
 
-        def largest(size: float) -> float | None:
-            return _predicted(asked.method, replace(public, epsilon=size)).largest
+    def error(epsilon: float) -> float | None:
+        if not known:
+            known.append(terms_of(asked.at(epsilon), about))
+        return _predicted(asked.method, replace(known[0], epsilon=epsilon)).largest
 
-        epsilon = _least_epsilon(largest, float(asked.error))
-    return planned(asked.at(epsilon), about)
+    return planned(asked.at(epsilon_for(asked.epsilon, asked.error, error)), about)
 
 
 def _predicted(method: ReleaseMethod | str, terms: ReleaseTerms) -> Prediction:
@@ -204,6 +180,7 @@ def _predicted(method: ReleaseMethod | str, terms: ReleaseTerms) -> Prediction:
     return choose(terms).taken if isinstance(method, str) else method.predicted(terms)
 
 
+@as_all_there_is
 def planned(asked: Release, about: AboutTable | SealedTable) -> ReleasePlan:
     """The plan of a request, by what is public of the table."""
     terms = terms_of(asked, about)
@@ -262,38 +239,3 @@ def _about(terms: ReleaseTerms) -> AboutTable:
         rows=terms.total,
         rows_per_person=terms.rows_per_person,
     )
-
-
-def _least_epsilon(error_at: Callable[[float], float | None], error: float) -> float:
-    """The least epsilon, to four digits, whose largest error is at most the wanted one.
-
-    Errors fall about as one over epsilon, so that the slope between two tries leads there.
-    """
-
-    def largest(epsilon: float) -> float:
-        found = error_at(epsilon)
-        if found is None:
-            raise ParameterError(
-                "nothing is known of the error of this method beforehand; give epsilon"
-            )
-        return max(found, _TINY)
-
-    low, high, size, slope = _LEAST_EPSILON, math.inf, 1.0, -1.0
-    before: tuple[float, float] | None = None
-    for step in range(_STEPS):
-        here = largest(size)
-        low, high = (low, size) if here <= error else (size, high)
-        if high / low < 1 + _CLOSE:
-            break
-        if before is not None and here != before[1]:
-            found = math.log(here / before[1]) / math.log(size / before[0])
-            slope = min(max(found, -4.0), -0.25)
-        before = size, here
-        aside = 1 - _CLOSE / 3 if here <= error else 1 + _CLOSE / 3  # to the other side of it
-        size *= aside * (error / here) ** (1 / slope)
-        if not low < size < high or (step > _QUICK and step % 2):
-            size = math.sqrt(low * high) if high < math.inf else 2 * low
-        if size > _MOST_EPSILON:
-            raise ParameterError(f"error={error:g} is not reached by any epsilon; allow more")
-    short = float(f"{high:.5g}")
-    return short if largest(short) <= error else high

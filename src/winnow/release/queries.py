@@ -33,30 +33,30 @@ def cells_of(schema: Schema, columns: Columns) -> int:
 @lru_cache(maxsize=4)
 def spoken_columns(workload: Workload) -> Columns:
     """The columns that some query speaks of."""
-    found: set[int] = set()
+    used: set[int] = set()
     for part in workload.parts:
         match part.form:
             case WholeTable(columns):
-                found |= set(columns)
+                used |= set(columns)
             case CodeRanges(column=column):
-                found.add(column)
+                used.add(column)
             case RangeTable() as form:
-                found |= set(form.columns)
+                used |= set(form.columns)
             case ProductSets(masks):
-                found |= {column for each in masks for column in each}
+                used |= {column for each in masks for column in each}
             case BitMatrix() | GridMatrix():
-                found |= set(range(len(workload.schema.columns)))
+                used |= set(range(len(workload.schema.columns)))
             case never:
                 assert_never(never)
-    return tuple(sorted(found))
+    return tuple(sorted(used))
 
 
 @lru_cache(maxsize=4)
 def squared_norms(workload: Workload, columns: Columns) -> Floats:
     """The sum of the squared values of every query over the cells of these columns."""
-    found = np.concatenate([_norms(part, workload.schema, columns) for part in workload.parts])
-    found.flags.writeable = False
-    return found
+    norms = np.concatenate([_norms(part, workload.schema, columns) for part in workload.parts])
+    norms.flags.writeable = False
+    return norms
 
 
 def _norms(part: Part, schema: Schema, columns: Columns) -> Floats:

@@ -80,10 +80,12 @@ def _answered(
     """Answers with their errors, and how far each may be moved from its estimate."""
 
     def numbers(values: Any) -> Floats:
-        found = np.array([np.inf if each is None else each for each in values], np.float64)
-        if found.shape != (common["workload"].size,):
-            raise ParameterError("there is not one number for each query of the workload")
-        return found
+        floats = np.array([np.inf if each is None else each for each in values], np.float64)
+        if floats.shape != (common["workload"].size,):
+            raise ParameterError(
+                "the answers do not fit the workload; give one number for each query"
+            )
+        return floats
 
     errors = numbers(document["standard_errors"])
     return AnsweredSynthetic(

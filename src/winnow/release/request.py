@@ -33,7 +33,7 @@ class AskedRelease(Checked):
     method: Annotated[
         ReleaseMethod | str,
         Methods(
-            "auto takes the least predicted error, and nothing that is predicted to be worse than "
+            "auto takes the method with the least predicted error, which is never above that of "
             "plain noise.",
             METHODS,
         ),
@@ -41,7 +41,7 @@ class AskedRelease(Checked):
     accountant: Annotated[
         Literal["best", "pure", "zcdp", "tight"],
         Option(
-            "What adds up the privacy loss of rounds; a budget has its own.",
+            "How the privacy loss of rounds is added up; a budget has its own way.",
             "NAME",
             panel="Method",
             where=("command",),
@@ -85,7 +85,7 @@ class PlannedRelease(AskedRelease):
 
     error: Annotated[
         Real | None,
-        Option("The largest error that is wanted in the place of epsilon=, in rows.", "R", above=0),
+        Option("Instead of epsilon=: the largest error to reach, in rows.", "R", above=0),
     ] = None
 
     def plan(self, about: AboutTable | SealedTable) -> ReleasePlan:

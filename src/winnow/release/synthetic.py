@@ -149,11 +149,11 @@ class SyntheticDistribution(Plotted, Framed):
         it: an estimate, see ``table``. Nothing is known about the errors of others.
         """
         bound = self._bound(workload)
-        found = query_columns(bound)
-        found[free_name("estimate", found)] = self.counts(bound)
+        columns = query_columns(bound)
+        columns[free_name("estimate", columns)] = self.counts(bound)
         if bound is self.workload and self.errors is not None:
-            found[free_name("error", found)] = self.total * np.array(self.error_estimates())
-        return found
+            columns[free_name("error", columns)] = self.total * np.array(self.error_estimates())
+        return columns
 
     def _card(self) -> Card:
         asked = self.workload
@@ -239,7 +239,9 @@ class SyntheticDistribution(Plotted, Framed):
                 f"a {type(workload).__name__} is not a workload; give one such as wn.marginals(2)"
             )
         if bound.schema != self.schema:
-            raise ParameterError("the workload is over another schema than the distribution")
+            raise ParameterError(
+                "the workload is over a different schema from that of the distribution"
+            )
         return bound
 
     def _fractions(self, bound: Any) -> Floats:

@@ -83,12 +83,12 @@ class ReleaseTerms:
 @lru_cache(maxsize=256)
 def _squared_ratio(epsilon: Fraction, delta: Fraction, least: Fraction, by: str) -> Fraction:
     if by == "zcdp":
-        found = 2 * exact("rho", zcdp_rho(epsilon, delta))
+        ratio_allowed = 2 * exact("rho", zcdp_rho(epsilon, delta))
     else:
         ratio = largest_squared_ratio(epsilon, delta, least_variance=least)
-        found = exact("squared_ratio", ratio)
-    if found <= 0:
+        ratio_allowed = exact("squared_ratio", ratio)
+    if ratio_allowed <= 0:
         raise ParameterError(
             f"epsilon={float(epsilon):g} is too small for Gaussian noise of any size; raise it"
         )
-    return found
+    return ratio_allowed

@@ -208,14 +208,14 @@ class AnsweredSynthetic(SyntheticDistribution):
         """
         probability(level=level)
         bound = self._bound(workload)
-        found = query_columns(bound)
+        columns = query_columns(bound)
         answer = self.counts(bound)
-        found[free_name("estimate", found)] = answer
+        columns[free_name("estimate", columns)] = answer
         if not isinstance(self.errors, AnswerErrors):
-            return found
+            return columns
         known = self._known(bound)
         if np.isnan(known.answers).all():
-            return found
+            return columns
         widths = [np.full(p.size, self.total * declared_width(p.bound)) for p in bound.parts]
         width = np.concatenate(widths)
         error = width * known.standard_errors
@@ -226,8 +226,8 @@ class AnsweredSynthetic(SyntheticDistribution):
         if self.from_fit.any():
             numbers = {"unbiased": unbiased, **numbers}
         for name, held in numbers.items():
-            found[free_name(name, found)] = held
-        return found
+            columns[free_name(name, columns)] = held
+        return columns
 
     def to_dict(self) -> dict[str, Any]:
         """The distribution and the answers as plain data; ``from_dict`` reads all of it back."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from winnow.core.relation import Relation
 from winnow.core.unit import at_most
 from winnow.core.utility import Utility
 from winnow.errors import ParameterError, RelationMismatch
+from winnow.read.bound_choice import AboutChoice
 from winnow.read.classes import SealedClasses
 from winnow.read.counts import SealedCounts, private_counts
 from winnow.read.groups import Groups
@@ -46,6 +47,8 @@ class AboutScores:
     """What of each person was counted, where an estimate of the rest can be made."""
     groups: Groups | None = None
     """Where items are those of groups: each candidate is then a pair of a group and an item."""
+    choice: AboutChoice | None = None
+    """Where the release may choose a bound on the items of a person."""
     gaps: GapProfile | None = field(default=None, compare=False, repr=False)
     """How far others are assumed to lie behind the best; never gaps of the private scores."""
 
@@ -61,6 +64,11 @@ class AboutScores:
             return self.bound.counted
         most = self.max_items
         return at_most("person", (most, "item")).counted if most is not None and most > 1 else ""
+
+    def under(self, most: int) -> AboutScores:
+        """The same counts under a bound that was chosen."""
+        assert self.choice is not None
+        return replace(self, max_items=most, bound=self.choice.at(most), choice=None)
 
     def read(self, data: Any) -> Candidates:
         """The data, sealed: what is not sealed yet is taken for what this is about."""
@@ -158,14 +166,16 @@ def about(data: Any) -> About:
                 bound=None if data.people is None else data.people.bound,
                 weighed=data.weighed is not None,
                 groups=data.groups,
+                choice=None if data.choice is None else data.choice.about,
             )
         case SealedClasses():
             return AboutClasses(utility=data.utility, total=data.total, max_items=data.max_items)
         case ScoreSource():
             return AboutScores(utility=data.utility)
     raise ParameterError(
-        f"a {type(data).__name__} says nothing that is public; give wn.plan.scores(...) or "
-        "wn.plan.counts(...), or data that are sealed. Public scores are for plan.simulate(scores)"
+        f"a {type(data).__name__} is not a public description; give wn.plan.scores(...) or "
+        "wn.plan.counts(...), or data that are sealed. Public scores are for "
+        "plan.simulate(scores)"
     )
 
 

@@ -59,7 +59,9 @@ def lists_by_group(
         method, reason = choose(about, sizes, ordered)
     check_kind(method, PRIVATE_LABELS if about.private else SCORES, ALL)
     if not isinstance(method, TopKMethod):
-        raise ParameterError(f"{method.word()} gives no lists of groups; choose another method")
+        raise ParameterError(
+            f"{method.word()} does not make lists for groups; choose another method"
+        )
     if not method.needs_delta:
         sizes = replace(sizes, delta=0.0)
     made = _over_pairs if isinstance(method, OF_PAIRS) else _each_group

@@ -112,8 +112,10 @@ def _checked(scores: ArrayLike, rows: ArrayLike) -> tuple[Numbers, NDArray[np.in
     if lists.ndim != 2 or lists.dtype.kind not in "iu" or lists.shape[1] == 0:
         raise ParameterError("rows are not lists of positions; give one row of k integers per list")
     if lists.shape[1] > values.size:
-        raise ParameterError(f"lists of {lists.shape[1]} exceed {values.size} items; mend the rows")
+        raise ParameterError(
+            f"lists of {lists.shape[1]} exceed {values.size} items; correct the rows"
+        )
     if lists.size and not (int(lists.min()) >= 0 and int(lists.max()) < values.size):
-        raise ParameterError(f"a position is outside 0..{values.size - 1}; mend the rows")
+        raise ParameterError(f"a position is outside 0..{values.size - 1}; correct the rows")
     kind = np.float64 if values.dtype.kind == "f" else np.int64
     return values.astype(kind, copy=False), lists.astype(np.int64, copy=False)

@@ -67,7 +67,7 @@ def generated_logs() -> tuple[Log, ...]:
     sizes = np.diff(np.append(edges, _LABELS + 1))
     middle = edges + (sizes - 1) / 2
     normal = ndtri((np.arange(_GROUPS) + 0.5) / _GROUPS)
-    found = []
+    logs = []
     for people in _PEOPLE:
         for median, spread in _ACTIVITY:
             events = np.maximum(1.0, median * np.exp(spread * normal))
@@ -77,5 +77,5 @@ def generated_logs() -> tuple[Log, ...]:
                 share = popular / (popular @ sizes)[:, None]
                 has = -np.expm1(-events[:, None] * share)
                 order = np.argsort(-has.sum(axis=0), kind="stable")
-                found.append(Log(people, sizes[order], has[:, order]))
-    return tuple(found)
+                logs.append(Log(people, sizes[order], has[:, order]))
+    return tuple(logs)

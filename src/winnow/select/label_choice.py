@@ -130,14 +130,14 @@ def truncated_above(counts: Floats, edge: int, scale: float) -> Floats:
 
 def mean_losses(ways: Mapping[str, Callable[[Log], float]], least: float) -> dict[str, float]:
     """What each way loses against the best of a log, in the mean over those with enough to find."""
-    found = np.array([[way(log) for way in ways.values()] for log in generated_logs()])
-    best = found.max(axis=1)
+    recalls = np.array([[way(log) for way in ways.values()] for log in generated_logs()])
+    best = recalls.max(axis=1)
     some = best >= least
     if not some.any():  # nothing is found anywhere: what comes nearest
         some = best > 0
     if not some.any():
         return dict.fromkeys(ways, 0.0)
-    losses = 1 - found[some] / best[some, None]
+    losses = 1 - recalls[some] / best[some, None]
     return dict(zip(ways, losses.mean(axis=0).tolist(), strict=True))
 
 

@@ -34,7 +34,7 @@ class WeightedGaussian(PrivateLabelsMethod):
     cap: Annotated[
         int | None,
         Option(
-            "So many labels of a person weigh something (default: 100, or the bound on items).",
+            "The most labels of a person that count (default: 100, or the bound on items).",
             "L",
             least=1,
             most=1000,
@@ -43,8 +43,8 @@ class WeightedGaussian(PrivateLabelsMethod):
     rounds: Annotated[
         int | None,
         Option(
-            "2: what a first round finds is dropped, and the weight goes to other labels. Chosen "
-            "by expected labels where it is not said.",
+            "With 2, what a first round finds is set aside, and its weight goes to other labels. "
+            "By default the choice that should find more labels.",
             "N",
             least=1,
             most=2,
@@ -53,8 +53,9 @@ class WeightedGaussian(PrivateLabelsMethod):
     peel: Annotated[
         Real | None,
         Option(
-            "For a list of k: a share of the privacy loss that selects among the labels that were "
-            "found, by how many people have them. Chosen by expected labels where it is not said.",
+            "For a list of k: a share of the privacy loss that selects among the labels that "
+            "were found, by how many people have them. By default the choice that should find "
+            "more labels.",
             "SHARE",
             least=0,
             below=1,

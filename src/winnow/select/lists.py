@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from winnow.core.drawing import Plotted
 from winnow.core.frames import Columns, Framed, labelled, plain_column
 from winnow.core.notebook import Card, columns_card
-from winnow.core.saving import check_target, save_columns, write_json
+from winnow.core.saving import Saved
 from winnow.core.unit import about_counted, within_counted
 from winnow.errors import ParameterError
 
@@ -64,7 +63,7 @@ def margin_note(margin: int | None) -> list[tuple[str, str]]:
 
 
 @dataclass(frozen=True, eq=False)
-class ListsByGroup(Plotted, Framed, Mapping[Any, list[Any]]):
+class ListsByGroup(Plotted, Saved, Mapping[Any, list[Any]]):
     """Released lists, one for each group: ``lists["France"]`` is that of France."""
 
     by: str
@@ -90,17 +89,17 @@ class ListsByGroup(Plotted, Framed, Mapping[Any, list[Any]]):
         """One row for each item of each group: its rank, where there is an order, and its count."""
         groups, names = list(self.lists), self._names
         sizes = [len(self.lists[group]) for group in groups]
-        found: Columns = {
+        columns: Columns = {
             names[0]: labelled(tuple(groups), np.repeat(np.arange(len(groups)), sizes))
         }
         if self.ordered:
             ranks = [np.arange(1, size + 1) for size in sizes]
-            found[names[1]] = np.concatenate([np.zeros(0, np.int64), *ranks])
+            columns[names[1]] = np.concatenate([np.zeros(0, np.int64), *ranks])
         rows = [each for group in groups for each in self.lists[group]]
-        found[names[2]] = plain_column([each[0] for each in rows] if self.with_counts else rows)
+        columns[names[2]] = plain_column([each[0] for each in rows] if self.with_counts else rows)
         if self.with_counts:
-            found[names[3]] = np.array([each[1] for each in rows], np.int64)
-        return found
+            columns[names[3]] = np.array([each[1] for each in rows], np.int64)
+        return columns
 
     @property
     def _names(self) -> list[str]:
@@ -129,15 +128,6 @@ class ListsByGroup(Plotted, Framed, Mapping[Any, list[Any]]):
             for row in document["lists"]
         }
         return cls(document["by"], lists, document["ordered"], counted, document["margin"])
-
-    def save(self, path: str | Path, *, about: Mapping[str, Any] | None = None) -> None:
-        """Save whole or not at all, as CSV, Parquet or JSON, with guarantee and receipt."""
-        target = Path(path)
-        check_target(target)
-        if target.suffix.lower() == ".json":
-            write_json(target, self.to_dict() | ({"about": dict(about)} if about else {}))
-        else:
-            save_columns(target, self.to_columns(), about)
 
     def _picture(self, ending: str = ".png") -> bytes:
         from winnow.show.plots.multiples import draw_lists

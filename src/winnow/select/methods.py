@@ -153,8 +153,8 @@ class Choosing(FromClassesOnly):
     growth: Annotated[
         int | None,
         Option(
-            "The most candidates of one person, such as itemsets, where no max_items= was said of "
-            "the data.",
+            "The most candidates of one person, such as itemsets, where the data have no "
+            "max_items=.",
             "L",
             least=1,
         ),

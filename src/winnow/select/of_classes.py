@@ -79,10 +79,10 @@ def chosen_for_classes(
     if word == "canonical" and said["gamma"] is None:
         said["gamma"] = GAMMA
     ranked = RankedOptions(**said, moved=about.max_items, accountant=sizes.accountant)
-    found = built(row, epsilon=sizes.epsilon, delta=sizes.delta, k=sizes.k, options=ranked)
-    if ordered and not found.ordered:
+    mechanism = built(row, epsilon=sizes.epsilon, delta=sizes.delta, k=sizes.k, options=ranked)
+    if ordered and not mechanism.ordered:
         raise ParameterError(f"{word} releases a set; leave out ordered=, or use joint")
-    return method, found, reason
+    return method, mechanism, reason
 
 
 def options_for(row: MechanismRow, method: Method) -> dict[str, Any]:
@@ -133,10 +133,10 @@ def built(
     if row.needs_delta:
         asked["epsilon"], asked["delta"] = rounds_of(total, allowed, k, options.accountant)
     elif allowed > 0:
-        found = calibrated_rounds(
+        epsilon_each = calibrated_rounds(
             total, allowed, k, Fraction(0), Relation.ADD_REMOVE, options.accountant
         )
-        asked["epsilon"] = exact("epsilon", found.parameter)
+        asked["epsilon"] = exact("epsilon", epsilon_each.parameter)
     else:
         asked["epsilon"] = total / k
     return Repeated(row.build(asked), k, delta)

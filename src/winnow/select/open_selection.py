@@ -84,8 +84,8 @@ def _worker(mechanism: LipschitzMechanism, utility: Utility, key: Key) -> Worker
 
 
 def _winners(worker: Worker, parts: Iterable[bytes], *, ordered: bool, single: bool) -> Any:
-    found = worker.winners(parts)
-    if not found:
+    winners = worker.winners(parts)
+    if not winners:
         raise DataError("there are no candidates; nothing is released and the charge stands")
-    value = found if ordered else sorted(found)
+    value = winners if ordered else sorted(winners)
     return value[0] if single else value

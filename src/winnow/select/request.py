@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from winnow.privacy import Budget
     from winnow.read.scores import SealedScores
     from winnow.select.about import AboutScores
+    from winnow.select.auto_bound import AutoBoundPlan
     from winnow.select.mechanisms.sparse_vector import AboveAnswer
     from winnow.select.plan.labels import LabelsPlan
     from winnow.select.plan.top_k.verb import TopKPlan
@@ -81,7 +82,7 @@ class WantedSelect(AskedSelect):
 
     error: Annotated[
         Real | None,
-        Option("The error that is wanted in the place of epsilon=, in units of a score.", "X"),
+        Option("Instead of epsilon=: the error to reach, in units of a score.", "X"),
     ] = None
 
     def plan(self, about: Any) -> SelectPlan:
@@ -98,7 +99,7 @@ class PlannedSelect(WantedSelect):
     chance: Annotated[
         Real | None,
         Option(
-            "The chance that is wanted in the place of epsilon=, on the assumed gaps.",
+            "Instead of epsilon=: the chance to reach, on the assumed gaps.",
             "P",
             above=0,
             below=1,
@@ -107,7 +108,13 @@ class PlannedSelect(WantedSelect):
     ] = None
     confidence: Annotated[
         Real,
-        Option("How sure errors and bounds are.", "P", above=0, below=1, where=("command",)),
+        Option(
+            "The probability with which errors and bounds hold.",
+            "P",
+            above=0,
+            below=1,
+            where=("command",),
+        ),
     ] = 0.95
 
     def plan(self, about: Any) -> SelectPlan:
@@ -138,7 +145,7 @@ class AskedTopK(Checked):
     method: Annotated[
         PickMethod | str,
         Methods(
-            "auto goes by public numbers. laplace and gaussian need a bound on the items of a "
+            "auto decides by public numbers. laplace and gaussian need a bound on the items of a "
             "person; limited-domain, stability, weighted-gaussian and truncated-laplace are for "
             "private labels.",
             (*OF_LISTS, *OF_PRIVATE_LABELS),
@@ -181,7 +188,7 @@ class TopK(AskedTopK):
     epsilon: Annotated[Real, EPSILON] = field()
     seed: Any = None
 
-    def plan(self, about: Any) -> TopKPlan:
+    def plan(self, about: Any) -> TopKPlan | AutoBoundPlan:
         """What is charged, drawn and promised, from what is public of the counts."""
         from winnow.select.plan.top_k.verb import planned
 
@@ -194,10 +201,10 @@ class PlannedTopK(AskedTopK):
 
     error: Annotated[
         Real | None,
-        Option("The error that is wanted in the place of epsilon=, in people.", "X", above=0),
+        Option("Instead of epsilon=: the error to reach, in people.", "X", above=0),
     ] = None
 
-    def plan(self, about: Any) -> TopKPlan:
+    def plan(self, about: Any) -> TopKPlan | AutoBoundPlan:
         """The plan at epsilon=, or at the least epsilon that brings the error."""
         from winnow.select.plan.top_k.verb import planned_for
 
@@ -212,7 +219,7 @@ class FindLabels(Checked):
     delta: Annotated[
         Real,
         Option(
-            "That labels are found may be due to one person with at most this chance, e.g. 1e-6.",
+            "The chance that a label which only one person has is released, e.g. 1e-6.",
             "D",
             above=0,
             below=1,
@@ -220,12 +227,12 @@ class FindLabels(Checked):
     ]
     method: Annotated[
         PickMethod | str,
-        Methods("auto goes by the labels to expect in generated logs.", OF_LABELS),
+        Methods("auto decides by the labels to expect in generated logs.", OF_LABELS),
     ] = AUTO
     budget: Budget | None = None
     seed: Any = None
 
-    def plan(self, about: Any) -> LabelsPlan:
+    def plan(self, about: Any) -> LabelsPlan | AutoBoundPlan:
         """What is charged, drawn and promised, from what is public of the log."""
         from winnow.select.plan.labels import planned
 

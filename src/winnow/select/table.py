@@ -247,29 +247,29 @@ def noises(
     share = exact("epsilon", epsilon) / (2 if sizes.with_counts else 1)
     each = float(share) * person
     people = utility.relation.people
-    found: dict[TopKMethod, PlannedNoise] = {}
+    noises_of: dict[TopKMethod, PlannedNoise] = {}
     if most is not None:
-        found[Laplace()] = PlannedNoise("laplace", people * most / float(epsilon))
+        noises_of[Laplace()] = PlannedNoise("laplace", people * most / float(epsilon))
     if ordered is False:
         made = Canonical().mechanism(about, Sizes(epsilon=share, k=k))
         assert isinstance(made, canonical.Canonical)
         gamma = float(exact("gamma", made.gamma))
         scale = 1 / float(made.scale(utility)) / person
-        found[Canonical()] = PlannedNoise("canonical", scale, gamma)
-    found[Joint()] = PlannedNoise("joint", 2 * float(utility.width) / each)
+        noises_of[Canonical()] = PlannedNoise("canonical", scale, gamma)
+    noises_of[Joint()] = PlannedNoise("joint", 2 * float(utility.width) / each)
     one = PeelPermuteAndFlip() if k == 1 else Oneshot()
-    found[one] = PlannedNoise("exponential", 2 * k * half_width / each)
+    noises_of[one] = PlannedNoise("exponential", 2 * k * half_width / each)
     if about.candidates is not None and about.candidates <= max(_FEW_ITEMS, 2 * k):
-        found[Gamma()] = PlannedNoise("uniform", (about.candidates + 1) * half_width / each)
+        noises_of[Gamma()] = PlannedNoise("uniform", (about.candidates + 1) * half_width / each)
     if exact("delta", sizes.delta) > 0 and sizes.accountant != "pure":
         mu = _normal(share, sizes, utility.relation)
         each_round = max(float(share) / k, 2 * mu / math.sqrt(k))
         scale = 2 * half_width / (each_round * person)
-        found[PeelGumbel()] = PlannedNoise("gumbel", scale, spends_delta=True)
+        noises_of[PeelGumbel()] = PlannedNoise("gumbel", scale, spends_delta=True)
         if most is not None:
             spread = math.sqrt(people * most) / _normal(epsilon, sizes, utility.relation)
-            found[Gaussian()] = PlannedNoise("gaussian", spread, spends_delta=True)
-    return found
+            noises_of[Gaussian()] = PlannedNoise("gaussian", spread, spends_delta=True)
+    return noises_of
 
 
 def _normal(epsilon: Real, sizes: Sizes, relation: Relation) -> float:

@@ -34,15 +34,15 @@ class _Remembered:
         self.changes = 0
         """How often all was forgotten: who was looked up before is not remembered after."""
 
-    def put(self, found: Principal, secret: str, seen: list[str], changes: int) -> None:
+    def put(self, principal: Principal, secret: str, seen: list[str], changes: int) -> None:
         """Remember a principal and what it may see, unless something was changed meanwhile."""
         if changes != self.changes:
             return
         if len(self._held) >= _MOST_KNOWN:
             self.clear()
         name = token_hash(secret)
-        self._held[name] = (time.monotonic() + _KNOWN_SECONDS, found, frozenset(seen))
-        self._by_token[found.token] = name
+        self._held[name] = (time.monotonic() + _KNOWN_SECONDS, principal, frozenset(seen))
+        self._by_token[principal.token] = name
         self._looking.discard(name)
 
     def drop(self, secret: str) -> None:
@@ -62,8 +62,8 @@ class _Remembered:
 
     def get(self, secret: str) -> Principal | None:
         """Whose token this was a moment ago."""
-        until, found, _ = self._held.get(token_hash(secret), _NOBODY)
-        return found if time.monotonic() < until else None
+        until, principal, _ = self._held.get(token_hash(secret), _NOBODY)
+        return principal if time.monotonic() < until else None
 
     def seen_by(self, principal: Principal) -> frozenset[str] | None:
         """What a principal could see a moment ago; None: that is too long ago."""
@@ -112,13 +112,13 @@ class Accounts:
         expires = None if days is None else now + 86400 * days
 
         def made(view: View) -> str:
-            found = view.one("SELECT role FROM {principals} WHERE name = ?", name)
-            if found is not None and found[0] != role:
-                return str(found[0])
+            row = view.one("SELECT role FROM {principals} WHERE name = ?", name)
+            if row is not None and row[0] != role:
+                return str(row[0])
             unknown = [each for each in datasets if not self._has_dataset(view, each)]
             if unknown:
                 return f"?{unknown[0]}"
-            if found is None:
+            if row is None:
                 view.do("INSERT INTO {principals} VALUES (?, ?, ?)", name, role, now)
             view.do(
                 "INSERT INTO {tokens} VALUES (?, ?, ?, ?, ?, ?, NULL)",
@@ -134,7 +134,10 @@ class Accounts:
         if problem.startswith("?"):
             raise ParameterError(f"there is no dataset {problem[1:]!r}; add it first")
         if problem:
-            raise ParameterError(f"{name!r} is known with the role {problem!r}; roles stay")
+            raise ParameterError(
+                f"{name!r} has the role {problem!r}, and a role cannot be changed; choose another "
+                "name"
+            )
         return identity, secret
 
     def tokens(self) -> list[Token]:
@@ -171,12 +174,12 @@ class Accounts:
     def principal(self, secret: str) -> Principal | None:
         """Whose token this is; None: nobody's, or it ended."""
         changes = self._known.changes
-        found = self._principal("t.hash = ?", token_hash(secret))
-        if found is None:
+        principal = self._principal("t.hash = ?", token_hash(secret))
+        if principal is None:
             self._known.drop(secret)
         else:
-            self._known.put(found, secret, self.seen_by(found), changes)
-        return found
+            self._known.put(principal, secret, self.seen_by(principal), changes)
+        return principal
 
     def known(self, secret: str) -> Principal | None:
         """A known principal without waiting: for a second after it was looked up."""
@@ -240,18 +243,18 @@ class Accounts:
         text = msgspec.json.encode(declared).decode()
 
         def added(view: View) -> str:
-            found = view.one("SELECT declaration FROM {datasets} WHERE name = ?", name)
-            if found is None:
+            row = view.one("SELECT declaration FROM {datasets} WHERE name = ?", name)
+            if row is None:
                 view.do("INSERT INTO {datasets} VALUES (?, ?, ?)", name, text, self._store.clock())
                 self._store.note_in(view, by, "dataset add", {"dataset": name})
                 return "new"
-            return "same" if found[0] == text else "other"
+            return "same" if row[0] == text else "other"
 
         outcome = self._store.change(added)
         if outcome == "other":
             raise ParameterError(
-                f"the dataset {name!r} is declared differently already; a declaration stays. Give "
-                "it as it was, or choose another name"
+                f"the dataset {name!r} was declared differently before, and a declaration cannot "
+                "be changed; give it as it was, or choose another name"
             )
         return outcome == "new"
 
@@ -286,10 +289,10 @@ class Accounts:
 
     def is_analyst(self, name: str) -> bool:
         """Whether there is an analyst of this name."""
-        found = self._store.read(
+        row = self._store.read(
             lambda view: view.one("SELECT role FROM {principals} WHERE name = ?", name)
         )
-        return found is not None and found[0] == "analyst"
+        return row is not None and row[0] == "analyst"
 
     def set_grant(self, analyst: str, dataset: str, *, granted: bool, by: str) -> bool:
         """Let an analyst see a dataset, or no longer; False: nobody of this name is known."""

@@ -18,7 +18,8 @@ def held_alone(folder: Path, store: ServerStore) -> list[Hold]:
     first = held_file(str(folder / "winnow-serve.lock"))
     if first is None:
         raise DataError(
-            f"another server runs in {folder}; one at a time serves a folder. End it first"
+            f"another server runs in {folder}, and a folder is served by one at a time; stop it "
+            "first"
         )
     try:
         second = store.hold()
@@ -28,8 +29,8 @@ def held_alone(folder: Path, store: ServerStore) -> list[Hold]:
     if second is None:
         first.release()
         raise DataError(
-            "another server uses this store, from another folder; one at a time serves a store. "
-            "End it first, or give this one a store of its own"
+            "another server uses this store, from another folder, and a store is served by one "
+            "at a time; stop it first, or give this one a store of its own"
         )
     return [first, second]
 

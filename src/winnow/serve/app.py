@@ -111,19 +111,19 @@ class Server:
 
     async def run(self, work: Callable[..., Any], *values: Any) -> Any:
         """Run what may wait for the disk in a thread; what it promises for later is waited for."""
-        found = await self._in_thread(self._threads, work, *values)
-        return await self._waited(found) if isinstance(found, Future) else found
+        result = await self._in_thread(self._threads, work, *values)
+        return await self._waited(result) if isinstance(result, Future) else result
 
     async def run_long(self, request: Request, endpoint: Endpoint, call: Call) -> Any:
         """Run what may take long, in one of its principal's places, as long as somebody waits."""
         with self._places.taken(call.who.name):
-            found = asyncio.ensure_future(self._in_thread(self._long, endpoint.run, call))
+            running = asyncio.ensure_future(self._in_thread(self._long, endpoint.run, call))
             left = asyncio.ensure_future(has_left(request.scope))
             try:
-                await asyncio.wait((found, left), return_when=asyncio.FIRST_COMPLETED)
-                if not found.done():
+                await asyncio.wait((running, left), return_when=asyncio.FIRST_COMPLETED)
+                if not running.done():
                     await self.run(call.wait.leave)  # to end a process takes its time
-                return await found
+                return await running
             finally:
                 left.cancel()
 
@@ -183,18 +183,18 @@ class Server:
                 if endpoint.pace == "quick" and known is not None:
                     if accounts.old(secret):
                         self._threads.submit(accounts.principal, secret)
-                    found = await self._waited(called(request, content, secret, known))
+                    result = await self._waited(called(request, content, secret, known))
                 elif endpoint.pace == "long":
                     who = await self.run(self._authorized, request, endpoint, secret, known)
-                    found = await self.run_long(request, endpoint, read(request, content, who))
+                    result = await self.run_long(request, endpoint, read(request, content, who))
                 else:
-                    found = await self.run(called, request, content, secret, known)
+                    result = await self.run(called, request, content, secret, known)
             except WinnowError as error:
                 return self._told(error)
-            if isinstance(found, str):
-                return Response(found, endpoint.status, media_type=endpoint.text)
+            if isinstance(result, str):
+                return Response(result, endpoint.status, media_type=endpoint.text)
             return Response(
-                msgspec.json.encode(found), endpoint.status, media_type="application/json"
+                msgspec.json.encode(result), endpoint.status, media_type="application/json"
             )
 
         return answer
@@ -304,13 +304,13 @@ class _Returns:
         self._kept: list[asyncio.Future[None]] = []
         self._lock = threading.Lock()
 
-    async def waited(self, found: Future[T]) -> T:
+    async def waited(self, awaited: Future[T]) -> T:
         """What comes of a promise."""
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[None] = loop.create_future()
-        found.add_done_callback(lambda _: self._keep(loop, waiter))
+        awaited.add_done_callback(lambda _: self._keep(loop, waiter))
         await waiter
-        return found.result()
+        return awaited.result()
 
     def _keep(self, loop: asyncio.AbstractEventLoop, waiter: asyncio.Future[None]) -> None:
         with self._lock:

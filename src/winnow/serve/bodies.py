@@ -149,6 +149,7 @@ if TYPE_CHECKING:
         quantiles: list[float]
         by: list[str]
         delta: float
+        method: str
         level: float | None
 else:
     _QUANTILES = {

@@ -128,10 +128,10 @@ def log_ticks(low: float, high: float) -> list[float]:
     """1, 2 and 5 times powers of ten; fewer where they would stand too close."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for steps in ((1, 2, 5), (1, 3), (1,)):
-        found = [m * 10.0**p for p in powers for m in steps if low <= m * 10.0**p <= high]
-        if len(found) <= 6:
+        ticks = [m * 10.0**p for p in powers for m in steps if low <= m * 10.0**p <= high]
+        if len(ticks) <= 6:
             break
-    return found or [low, high]
+    return ticks or [low, high]
 
 
 def error_curve(

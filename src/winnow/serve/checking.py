@@ -46,29 +46,29 @@ class ConfigFindings:
 
 def check(config: Config) -> ConfigFindings:
     """All that is wrong with a configuration."""
-    found: list[str] = []
+    problems: list[str] = []
     warnings: list[str] = []
     notes: list[str] = []
     for name, declared in config.datasets.items():
         missing = declared.missing(config.home)
         if missing is not None:
-            found.append(f"dataset {name!r}: there is no file {missing!r}")
+            problems.append(f"dataset {name!r}: there is no file {missing!r}")
         try:
             schema = _schema(declared, config.home)
             opened = state_file(config.home, name).exists()  # then it was sized and charged before
             if schema is not None and declared.questions is not None and not opened:
                 home = None if missing is not None else config.home
                 for kind, text in _of_questions(name, declared, schema, home):
-                    {"problem": found, "warning": warnings, "note": notes}[kind].append(text)
+                    {"problem": problems, "warning": warnings, "note": notes}[kind].append(text)
         except WinnowError as error:
-            found.append(f"dataset {name!r}: {error}")
-    found += _missing_folders(config)
+            problems.append(f"dataset {name!r}: {error}")
+    problems += _missing_folders(config)
     for each in (_check_store, _check_ledger):
         try:
             each(config)
         except WinnowError as error:
-            found.append(str(error))
-    return ConfigFindings(found, warnings, notes)
+            problems.append(str(error))
+    return ConfigFindings(problems, warnings, notes)
 
 
 def _check_store(config: Config) -> None:

@@ -107,15 +107,15 @@ def serve(config: ConfigOption = _CONFIG) -> None:
     The configuration names the datasets, their caps, and where the server listens: on this machine
     alone, unless a proxy with TLS stands in front. See winnow serve demo for one that needs none.
     """
-    found = _config(config)
+    settings = _config(config)
     from winnow.serve.service import Service
 
-    service = Service(found)
+    service = Service(settings)
     if not service.accounts.tokens():
         report("note: there is no token yet; make one with: winnow serve token new NAME")
     _open_log()  # before anything is opened, or done again: what fails there is told, too
     service.start()
-    typer.echo(f"serving at {found.origin}")
+    typer.echo(f"serving at {settings.origin}")
     _run(service)
 
 
@@ -124,7 +124,9 @@ def demo(
     folder: Annotated[
         Path, typer.Option("--folder", metavar="DIR", help="Where its files go.")
     ] = Path("winnow-serve-demo"),
-    port: Annotated[int, typer.Option("--port", metavar="N", help="Where it listens.")] = 8100,
+    port: Annotated[
+        int, typer.Option("--port", metavar="N", help="The port it listens on.")
+    ] = 8100,
 ) -> None:
     """Start a server with made-up data, an owner's token and two analysts' tokens.
 
@@ -150,16 +152,16 @@ def demo(
 @reported()
 def check(config: ConfigOption = _CONFIG, json: Annotated[
     bool, typer.Option("--json", help="As JSON.")] = False) -> None:  # fmt: skip
-    """Check a configuration: settings, files, schemas, keys, store, ledger, and what answers bring.
+    """Check a configuration: settings, files, schemas, keys, store, ledger and limits.
 
     Nothing is served or spent.
     """
     import json as writer
 
-    found = _config(config)
+    settings = _config(config)
     from winnow.serve.checking import check as checked
 
-    wrong = checked(found)
+    wrong = checked(settings)
     problems = wrong.problems
     if json:
         typer.echo(writer.dumps({"ok": not problems, **vars(wrong)}))
@@ -171,8 +173,8 @@ def check(config: ConfigOption = _CONFIG, json: Annotated[
         for warning in wrong.warnings:
             report(f"warning: {warning}")
         if not problems and not wrong.warnings:
-            many = counted(len(found.datasets), "dataset")
-            typer.echo(f"{config}: {many}, listens on {found.listen}: fine")
+            many = counted(len(settings.datasets), "dataset")
+            typer.echo(f"{config}: {many}, listens on {settings.listen}: fine")
     if problems:
         raise typer.Exit(1)
 
@@ -185,10 +187,14 @@ def token_new(
     ] = "analyst",
     scopes: Annotated[
         str,
-        typer.Option("--scopes", metavar="LIST", help="Some of the role's, such as read,ask."),
+        typer.Option(
+            "--scopes",
+            metavar="LIST",
+            help="A part of the role's scopes, such as read,ask; by default all.",
+        ),
     ] = "",
     days: Annotated[
-        float | None, typer.Option("--days", metavar="N", help="After how many days it ends.")
+        float | None, typer.Option("--days", metavar="N", help="Days until it expires.")
     ] = None,
     dataset: Annotated[
         list[str] | None,
@@ -197,9 +203,9 @@ def token_new(
     config: ConfigOption = _CONFIG,
 ) -> None:
     """Make a token. It is shown once; the server keeps only its hash."""
-    found = _config(config)
-    accounts = _accounts(found)
-    for each, declared in found.datasets.items():
+    settings = _config(config)
+    accounts = _accounts(settings)
+    for each, declared in settings.datasets.items():
         accounts.add_dataset(each, declared, by="command line")
     identity, secret = accounts.new_token(
         name, role, scopes=scopes, days=days, datasets=tuple(dataset or ()), by="command line"
@@ -211,7 +217,7 @@ def token_new(
 @reported()
 def token_list(config: ConfigOption = _CONFIG, json: Annotated[
     bool, typer.Option("--json", help="As JSON.")] = False) -> None:  # fmt: skip
-    """List all tokens, without what they are."""
+    """List all tokens; what they are is not shown."""
     import json as writer
 
     tokens = _accounts(_config(config)).tokens()
@@ -232,7 +238,7 @@ def token_revoke(
     token: Annotated[str, typer.Argument(metavar="TOKEN", help="Its id, as the list shows it.")],
     config: ConfigOption = _CONFIG,
 ) -> None:
-    """End a token at once."""
+    """Revoke a token; it ends at once."""
     if not _accounts(_config(config)).revoke(token, by="command line"):
         raise ParameterError(f"there is no token {token!r}; see winnow serve token list")
     typer.echo(f"token {token} ended")
@@ -242,8 +248,11 @@ def token_revoke(
 def dataset_add(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What analysts call it.")],
     path: Annotated[str, typer.Option("--path", metavar="FILE", help="The private data.")],
-    epsilon: Annotated[float, typer.Option("--epsilon", metavar="E", help="The cap, for good.")],
-    delta: Annotated[float, typer.Option("--delta", metavar="D", help="The same for delta.")] = 0.0,
+    epsilon: Annotated[
+        float,
+        typer.Option("--epsilon", metavar="E", help="The cap on epsilon; it cannot be changed."),
+    ],
+    delta: Annotated[float, typer.Option("--delta", metavar="D", help="The cap on delta.")] = 0.0,
     kind: Annotated[
         str, typer.Option("--kind", metavar="KIND", help="table, events or baskets.")
     ] = "table",
@@ -251,13 +260,16 @@ def dataset_add(
         str | None, typer.Option("--schema", metavar="FILE", help="The public schema of a table.")
     ] = None,
     person: Annotated[
-        str | None, typer.Option("--person", metavar="COLUMN", help="Whose row it is.")
+        str | None, typer.Option("--person", metavar="COLUMN", help="The column of people.")
     ] = None,
     max_per_person: Annotated[
-        int, typer.Option("--max-per-person", metavar="N", help="What counts of one person.")
+        int,
+        typer.Option(
+            "--max-per-person", metavar="N", help="The most rows or items of one person that count."
+        ),
     ] = 1,
     item: Annotated[
-        str | None, typer.Option("--item", metavar="COLUMN", help="What is counted.")
+        str | None, typer.Option("--item", metavar="COLUMN", help="The column of items.")
     ] = None,
     relation: Annotated[
         str | None,
@@ -268,11 +280,11 @@ def dataset_add(
     ] = "",
     config: ConfigOption = _CONFIG,
 ) -> None:
-    """Add a dataset; a server that runs opens it within some seconds.
+    """Add a dataset; a running server opens it within seconds.
 
     Questions and further settings are for the configuration file.
     """
-    found = _config(config)
+    settings = _config(config)
     import msgspec
 
     from winnow.serve.declarations import Declaration
@@ -289,18 +301,18 @@ def dataset_add(
         problem = str(error)
     if problem:
         raise ParameterError(problem)
-    missing = declared.missing(found.home)
+    missing = declared.missing(settings.home)
     if missing is not None:
-        raise DataError(f"there is no file {missing!r} in {found.home}")
-    added = _accounts(found).add_dataset(name, declared, by="command line")
+        raise DataError(f"there is no file {missing!r} in {settings.home}")
+    added = _accounts(settings).add_dataset(name, declared, by="command line")
     typer.echo(f"dataset {name}: {'added' if added else 'is there already'}")
 
 
 @reported()
 def dataset_list(config: ConfigOption = _CONFIG) -> None:
     """List all datasets with their caps."""
-    found = _config(config)
-    declared = found.datasets | _accounts(found).datasets()
+    settings = _config(config)
+    declared = settings.datasets | _accounts(settings).datasets()
     rows = [
         (name, each.kind, f"{each.epsilon:g}", f"{each.delta:g}", each.neighbours, each.about)
         for name, each in declared.items()
@@ -312,20 +324,20 @@ def dataset_list(config: ConfigOption = _CONFIG) -> None:
 def share_set(
     dataset: Annotated[str, typer.Argument(metavar="DATASET", help="Its name.")],
     analyst: Annotated[str, typer.Argument(metavar="ANALYST", help="Whose share it is.")],
-    part: Annotated[float, typer.Argument(metavar="PART", help="Of the cap, from 0 to 1.")],
+    part: Annotated[float, typer.Argument(metavar="PART", help="A share of the cap, from 0 to 1.")],
     config: ConfigOption = _CONFIG,
 ) -> None:
-    """Let an analyst use at most a part of a dataset's cap; what was used counts."""
+    """Let an analyst use at most a part of a dataset's cap; earlier use counts."""
     from winnow.privacy.ledger import Ledger
 
-    found = _config(config)
-    accounts = _accounts(found)
-    declared = found.datasets | accounts.datasets()
+    settings = _config(config)
+    accounts = _accounts(settings)
+    declared = settings.datasets | accounts.datasets()
     if dataset not in declared:
         raise ParameterError(f"there is no dataset {dataset!r}; see winnow serve dataset list")
     about = declared[dataset]
-    key = found.path(found.ledger_key) if found.ledger_key else None
-    ledger = Ledger.open(found.place(found.ledger), key_file=key, create=True)
+    key = settings.path(settings.ledger_key) if settings.ledger_key else None
+    ledger = Ledger.open(settings.place(settings.ledger), key_file=key, create=True)
     ledger.open_dataset(
         dataset, epsilon=about.epsilon, delta=about.delta, relation=about.neighbours
     )

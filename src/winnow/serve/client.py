@@ -83,9 +83,13 @@ def pieces_of(workload: Maker | Sequence[Any]) -> list[dict[str, Any]]:
             return [{"prefixes" if prefixes else "ranges": column}]
         case Product():
             chosen = product(*(pieces_of(maker) for maker in workload.makers))
-            found = [{"product": [f for piece in each for f in _factors(piece)]} for each in chosen]
-            if all("marginals" not in f and "where" not in f for p in found for f in p["product"]):
-                return found
+            products = [
+                {"product": [f for piece in each for f in _factors(piece)]} for each in chosen
+            ]
+            if all(
+                "marginals" not in f and "where" not in f for p in products for f in p["product"]
+            ):
+                return products
             raise ParameterError(
                 "this product cannot be sent to a server; multiply prefixes, ranges and tables of "
                 'named columns, such as wn.prefixes("age") * wn.marginals("sex")'
@@ -241,8 +245,8 @@ class Client(Verbs[Released[Any]]):
         def fetch(name: str) -> str:
             return str(self._line.ask("GET", _path("releases", identity, name), text=True))
 
-        found: Released[Any] = released_of(document, fetch, labels)
-        return found
+        released: Released[Any] = released_of(document, fetch, labels)
+        return released
 
     @guarded
     def ask(self, dataset: str, question: Predicates | Sequence[Predicates]) -> Any:
@@ -251,9 +255,9 @@ class Client(Verbs[Released[Any]]):
         asked = list(question) if isinstance(question, Sequence) else [question]
         for each in asked:
             if not isinstance(each, Predicates):
-                raise ParameterError(f"{type(each).__name__} is no question; give wn.where(...)")
+                raise ParameterError(f"{type(each).__name__} is not a question; give wn.where(...)")
         wanted = [_conditions(one) for each in asked for one in each.conditions]
-        key, found = self._key or _fresh_key(), []
+        key, answers = self._key or _fresh_key(), []
         portions = portioned(wanted)
         for number, portion in enumerate(portions, 1):
             answer = self._line.ask(
@@ -263,11 +267,11 @@ class Client(Verbs[Released[Any]]):
                 key if len(portions) == 1 else f"{key} {number}/{len(portions)}",
             )
             receipt = Receipt.from_dict(answer["receipt"])
-            found += [
+            answers += [
                 RemoteAnswer(**item, guarantee=answer["guarantee"], receipt=receipt)
                 for item in answer["answers"]
             ]
-        return found if several or len(found) > 1 else found[0]
+        return answers if several or len(answers) > 1 else answers[0]
 
     @guarded
     def datasets(self) -> list[str]:

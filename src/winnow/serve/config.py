@@ -31,7 +31,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     waiting_questions: int = 256
     """Requests with questions that wait for one dataset; a full queue is refused."""
     questions_each: int = 128
-    """The same of one principal."""
+    """Waiting requests with questions of one principal."""
     plans: int = 2
     """Processes that plan. With two or more, one principal never has all of them."""
     waiting_plans: int = 32

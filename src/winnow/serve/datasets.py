@@ -171,7 +171,7 @@ def open_dataset(
     )
     missing = declared.missing(home)
     if missing is not None:
-        raise DataError(f"the dataset {name!r}: no file is called {missing!r}")
+        raise DataError(f"the dataset {name!r}: there is no file {missing!r}")
     with instead(
         lambda error: DataError(f"the dataset {name!r} cannot be read: {reason(error)}"), OSError
     ):
@@ -245,7 +245,7 @@ class Catalogue:
     def open_all(self, declared: dict[str, Declaration]) -> list[OpenDataset]:
         """Open those that are not open yet; the new ones."""
         with self._lock:
-            found = []
+            datasets = []
             for name, declaration in declared.items():
                 if name in self._open or name in self.problems:
                     continue
@@ -256,8 +256,8 @@ class Catalogue:
                     self._log(f"the dataset {name!r} could not be opened", error)
                     continue
                 self._open[name] = opened
-                found.append(opened)
-            return found
+                datasets.append(opened)
+            return datasets
 
     def get(self, name: str) -> OpenDataset | None:
         """A dataset that is open; None: it is not."""
@@ -286,13 +286,13 @@ class Catalogue:
 
     def shares(self, name: str) -> list[replies.ShareItem]:
         """What each analyst has used, and may still use."""
-        found = []
+        items = []
         for share in self.ledger.shares(name):
             left = self.budget(name, share.analyst).left.amount
             part = None if share.part is None else float(share.part)
             spent = stated_at_least(share.spent.size)
-            found.append(replies.ShareItem(share.analyst, part, spent, left))
-        return found
+            items.append(replies.ShareItem(share.analyst, part, spent, left))
+        return items
 
 
 def fitting(opened: OpenDataset, kind: str) -> None:
@@ -300,8 +300,8 @@ def fitting(opened: OpenDataset, kind: str) -> None:
     possible = RELEASES[opened.declared.kind]
     if kind not in possible:
         raise ParameterError(
-            f"the dataset {opened.name!r} holds {opened.declared.kind}: {kind!r} is not for them; "
-            f"there is: {', '.join(possible)}"
+            f"the dataset {opened.name!r} holds {opened.declared.kind}, which do not "
+            f"take {kind!r}; they take: {', '.join(possible)}"
         )
 
 

@@ -97,12 +97,12 @@ class Declaration(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
 
     def files(self, home: Path) -> list[Path]:
         """The files that hold the data; a pattern that finds none stands for itself."""
-        found: list[Path] = []
+        paths: list[Path] = []
         for path in (self.path, *self.join, *self.join_public.values()):
             given = home / path
             several = any(sign in path for sign in "*?[")
-            found += (several and sorted(given.parent.glob(given.name))) or [given]
-        return found
+            paths += (several and sorted(given.parent.glob(given.name))) or [given]
+        return paths
 
     def missing(self, home: Path) -> str | None:
         """A file that is not there, by its name; None: all are."""

@@ -50,11 +50,11 @@ class Expected:
 
 def expected(opened: OpenDataset, order: bodies.AnyOrder, budget: Budget) -> Expected:
     """What to expect of an order; of a wanted error, the epsilon that brings it."""
-    found = _of_kind(opened, order, budget)
+    outcome = _of_kind(opened, order, budget)
     counted = opened.protected.counted
-    if found.error is None or not counted:
-        return found
-    return replace(found, says=f"{found.says}; counted: {counted}")
+    if outcome.error is None or not counted:
+        return outcome
+    return replace(outcome, says=f"{outcome.says}; counted: {counted}")
 
 
 def _of_kind(opened: OpenDataset, order: bodies.AnyOrder, budget: Budget) -> Expected:
@@ -85,7 +85,7 @@ def _of_kind(opened: OpenDataset, order: bodies.AnyOrder, budget: Budget) -> Exp
 
 def _given(order: bodies.AnyOrder) -> float:
     if order.epsilon is None:
-        raise ParameterError("nothing is known of this error beforehand; give epsilon")
+        raise ParameterError("this error cannot be predicted; give epsilon")
     return order.epsilon
 
 

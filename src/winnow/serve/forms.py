@@ -70,7 +70,7 @@ class Form:
             return float(text)
         except ValueError:
             pass
-        raise ParameterError(f"{says} is {text[:40]!r}, which is no number; write one like 0.5")
+        raise ParameterError(f"{says} is {text[:40]!r}, which is not a number; write one like 0.5")
 
     def numbers(self, name: str, says: str) -> list[float]:
         """Numbers with commas between them."""
@@ -78,14 +78,14 @@ class Form:
             return [float(part) for part in self.one(name).split(",")]
         except ValueError:
             pass
-        raise ParameterError(f"{says} are no numbers; write them like 0.25, 0.5, 0.75")
+        raise ParameterError(f"{says} are not numbers; write them like 0.25, 0.5, 0.75")
 
     def whole(self, name: str, says: str) -> int | None:
         """A whole number; None: nothing was written."""
-        found = self.number(name, says)
-        if found is not None and not found.is_integer():
-            raise ParameterError(f"{says} is {found:g}, which is no whole number")
-        return None if found is None else int(found)
+        number = self.number(name, says)
+        if number is not None and not number.is_integer():
+            raise ParameterError(f"{says} is {number:g}, which is not a whole number")
+        return None if number is None else int(number)
 
     def __contains__(self, name: str) -> bool:
         return name in self._fields
@@ -120,7 +120,7 @@ class ColumnChoice:
 
 def column_choices(schema: replies.SchemaAnswer) -> list[ColumnChoice]:
     """The columns of a dataset, in their order."""
-    found = []
+    choices = []
     for name, declared in schema.columns.items():
         labels = schema.labels[name]
         long = isinstance(declared, Mapping)
@@ -131,8 +131,10 @@ def column_choices(schema: replies.SchemaAnswer) -> list[ColumnChoice]:
         ranked = (long and "type" in declared) or (codes or 1) > 1
         size = len(labels) or Column.parse(name, declared).cardinality
         few = size <= _MOST_LISTED
-        found.append(ColumnChoice(name, labels if few else [], edges, codes, number, ranked, size))
-    return found
+        choices.append(
+            ColumnChoice(name, labels if few else [], edges, codes, number, ranked, size)
+        )
+    return choices
 
 
 def methods_of(kind: str) -> tuple[str, ...]:

@@ -86,11 +86,11 @@ class Gate:
             answer.problem(refused.problem)
         else:
             try:
-                found = await self._direct(scope, body)
-                if found is None:
+                direct = await self._direct(scope, body)
+                if direct is None:
                     await self._app(scope, _replayed(body), answer.take)
                 else:
-                    answer.whole(found)
+                    answer.whole(direct)
             except Exception as error:
                 told = internal()
                 log_failure(f"a request failed with {told.id}", error)
@@ -105,7 +105,7 @@ class Gate:
     def unreadable(self) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
         """The answer to what is no HTTP: status, headers and body, as of any other refusal."""
         answer = _Answer()
-        answer.problem(Refusal("unreadable", "this is no request of HTTP/1.1").problem)
+        answer.problem(Refusal("unreadable", "this is not an HTTP/1.1 request").problem)
         start, content = answer.finished(self._headers)
         self._counted(start["status"])
         return start["status"], start["headers"], content
@@ -126,10 +126,10 @@ class _Answer:
         elif message["type"] == "http.response.body":
             self._body.append(message.get("body", b""))
 
-    def whole(self, found: Response) -> None:
+    def whole(self, response: Response) -> None:
         """An answer in one piece."""
-        self._status, self._headers = found.status_code, found.raw_headers
-        self._body = [bytes(found.body)]
+        self._status, self._headers = response.status_code, response.raw_headers
+        self._body = [bytes(response.body)]
 
     def problem(self, told: ProblemBody) -> None:
         """A problem in the place of an answer."""
@@ -189,8 +189,8 @@ def check_depth(body: bytes) -> None:
     if body.count(b"[") + body.count(b"{") <= MOST_DEPTH:
         return
     depth = 0
-    for found in _BRACKETS.finditer(body):
-        depth += {b"[": 1, b"{": 1, b"]": -1, b"}": -1}.get(found[0], 0)
+    for bracket in _BRACKETS.finditer(body):
+        depth += {b"[": 1, b"{": 1, b"]": -1, b"}": -1}.get(bracket[0], 0)
         if depth > MOST_DEPTH:
             raise Refusal("unreadable", f"the body is nested deeper than {MOST_DEPTH} levels")
 
@@ -223,7 +223,7 @@ def _kinds(quoted: re.Match[str]) -> str:
 
 def _plainly(problem: str) -> str:
     """What is wrong with a body, in the words of the documents: first where, then what."""
-    found = _PLACE.match(problem)
-    what, where = (problem, "") if found is None else found.groups()
+    match = _PLACE.match(problem)
+    what, where = (problem, "") if match is None else match.groups()
     what = _QUOTED.sub(_kinds, what)
     return f"{where}: {what[:1].lower()}{what[1:]}" if where else what

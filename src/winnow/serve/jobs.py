@@ -162,12 +162,12 @@ class Jobs:
 
     def resume(self, dataset: str) -> int:
         """Do what was begun and had not appeared before the server ended, on one dataset."""
-        found = self._requests.begin_again(dataset)
-        for request in found:
+        waiting = self._requests.begin_again(dataset)
+        for request in waiting:
             self._ended(request, request.shown)  # complete or not, it has its place until then
             if request.shown is None:
                 self._turns.put(request.principal, request)
-        return len(found)
+        return len(waiting)
 
     def close(self, seconds: float | None = None) -> bool:
         """Wait so long for what runs; whether all of it ended. The next start does the rest."""

@@ -127,7 +127,7 @@ def _told(content: bytes) -> tuple[str, str]:
         word = str(problem["type"]).removeprefix("urn:winnow:problem:")
         said = str(problem.get("detail") or problem["title"])
     except (ValueError, KeyError, TypeError, AttributeError):
-        return "internal", "the address answers, but is no server of winnow serve"
+        return "internal", "the address answers, but not as a server of winnow serve"
     return word, f"{said} [{problem['id']}]" if problem.get("id") else said
 
 

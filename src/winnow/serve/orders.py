@@ -8,6 +8,7 @@ whatever a verb does to size its noise.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import reduce
 from operator import mul
 from typing import Any, assert_never, overload
@@ -69,6 +70,13 @@ class Pricing(Budget):
         """A plan is made whatever is left: its price says whether it fits."""
         return True
 
+    def _counts_as_stated(self, event: Event, stated: Guarantee, part: Fraction) -> bool:
+        """A plan says the errors of what a budget adds up; what is released has no larger ones."""
+        return False
+
+    def _delta_of_part(self, epsilon: Fraction, delta: Fraction) -> Fraction:
+        return delta
+
     def charge(
         self, event: Event, *, unit: Unit = PERSON, stated: Guarantee | None = None
     ) -> Grant:
@@ -91,7 +99,9 @@ class Price:
 def epsilon_of(order: bodies.Order) -> float:
     """The epsilon of a release, which has no wanted error."""
     if order.error is not None or order.epsilon is None:
-        raise ParameterError("a release has an epsilon and no error; find it with a plan")
+        raise ParameterError(
+            "a release takes epsilon and not an error; a plan finds the epsilon for an error"
+        )
     return order.epsilon
 
 

@@ -79,8 +79,8 @@ class Visit:
     async def page(self, template: str, status: int = 200, **values: Any) -> Response:
         """A page for this visitor."""
         drawn = partial(render, self.server, self.request, template, status, visit=self, **values)
-        found: Response = await self.server.run(drawn)
-        return found
+        response: Response = await self.server.run(drawn)
+        return response
 
 
 Handler = Callable[[Visit], Awaitable[Response]]
@@ -247,26 +247,26 @@ def _cell(value: Any) -> str:
 
 
 def _environment() -> jinja2.Environment:
-    found = jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.PackageLoader("winnow.serve", "templates"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters["spent"] = partial(_amount, rounding=ROUND_CEILING)
-    found.filters["left"] = partial(_amount, rounding=ROUND_FLOOR)
-    found.filters["moment"] = _moment
-    found.filters["sentence"] = lambda text: text[:1].upper() + text[1:]
-    found.filters["short"] = charts.short
-    found.filters["cell"] = _cell
-    found.globals["budget_bar"] = charts.budget_bar
-    found.globals["used_and_left"] = COMPOSING
-    found.globals["guarantee"] = lambda document: str(Guarantee(**document))
-    found.globals["receipt_lines"] = lambda document: Receipt.from_dict(document).lines()
-    found.globals["receipt_note"] = lambda document: Receipt.from_dict(document).note()
-    found.globals["static"] = {name: _address(name) for name in _STATIC}
-    return found
+    environment.filters["spent"] = partial(_amount, rounding=ROUND_CEILING)
+    environment.filters["left"] = partial(_amount, rounding=ROUND_FLOOR)
+    environment.filters["moment"] = _moment
+    environment.filters["sentence"] = lambda text: text[:1].upper() + text[1:]
+    environment.filters["short"] = charts.short
+    environment.filters["cell"] = _cell
+    environment.globals["budget_bar"] = charts.budget_bar
+    environment.globals["used_and_left"] = COMPOSING
+    environment.globals["guarantee"] = lambda document: str(Guarantee(**document))
+    environment.globals["receipt_lines"] = lambda document: Receipt.from_dict(document).lines()
+    environment.globals["receipt_note"] = lambda document: Receipt.from_dict(document).note()
+    environment.globals["static"] = {name: _address(name) for name in _STATIC}
+    return environment
 
 
 _ENVIRONMENT = _environment()

@@ -90,8 +90,8 @@ def _answer(task: PlanTask, known: dict[str, OpenDataset]) -> Answer:
 
 
 def _made(opened: OpenDataset, step: Step, budget: Pricing) -> Made:
-    found = expected(opened, step.order, budget)
+    outcome = expected(opened, step.order, budget)
     if not step.priced:
-        return Made(found, None)
-    order = msgspec.structs.replace(step.order, epsilon=found.epsilon, error=None)
-    return Made(found, event_of(opened, order, budget))
+        return Made(outcome, None)
+    order = msgspec.structs.replace(step.order, epsilon=outcome.epsilon, error=None)
+    return Made(outcome, event_of(opened, order, budget))

@@ -285,25 +285,25 @@ class OrderPlans:
         """What to expect of an order, and at further epsilons; of a wanted error, its epsilon."""
         fitting(opened, kind_of(order))
         if (order.epsilon is None) is (order.error is None):
-            raise ParameterError("give epsilon, or the error that is wanted; one of the two")
+            raise ParameterError("give epsilon= or error=, one of them")
         check_size(opened, order, self._result_bytes)
         further = [msgspec.structs.replace(order, epsilon=size, error=None) for size in curve]
         wanted = {_key(each, accountant): Step(each, priced=False) for each in further}
         wanted[_key(order, accountant)] = Step(order, priced=True)
-        found = {key: opened.plans.known(key) for key in wanted}
-        missing = [key for key in wanted if not _enough(found[key], wanted[key])]
+        plans = {key: opened.plans.known(key) for key in wanted}
+        missing = [key for key in wanted if not _enough(plans[key], wanted[key])]
         if missing:
             steps = tuple(wanted[key] for key in missing)
             asked = PlanRequest(who, opened, accountant, steps)
             for key, made in zip(missing, self._workers.ask(asked, wait), strict=True):
-                found[key] = made
+                plans[key] = made
                 opened.plans.put(key, made)
-        main: Made = found[_key(order, accountant)]
+        main: Made = plans[_key(order, accountant)]
         assert main.event is not None
         if order.epsilon is None:  # what comes of this error is what comes of its epsilon
             same = msgspec.structs.replace(order, epsilon=main.expected.epsilon, error=None)
             opened.plans.put(_key(same, accountant), main)
-        points = [found[_key(each, accountant)].expected for each in further]
+        points = [plans[_key(each, accountant)].expected for each in further]
         delta = delta_of(order)
         stated = Guarantee(main.expected.epsilon, delta, main.event.relation)
         return PlannedOrder(main.expected, main.event, stated, points)
@@ -321,23 +321,23 @@ def plan_answer(
     body: bodies.PlanBody, planned: PlannedOrder, priced: Price, used: replies.Used
 ) -> replies.PlanAnswer:
     """A plan as it is told, with what is left before and after it."""
-    found = planned.expected
+    outcome = planned.expected
     after = msgspec.structs.replace(
         used, spent=used.spent + priced.cost, left=max(0.0, used.left - priced.cost)
     )
     curve = zip(body.curve, (each.error for each in planned.curve), strict=True)
     return replies.PlanAnswer(
         kind_of(body.order),
-        found.epsilon,
+        outcome.epsilon,
         delta_of(body.order),
-        found.error,
-        found.says,
+        outcome.error,
+        outcome.says,
         list(curve),
-        found.seconds,
+        outcome.seconds,
         not priced.refused,
         priced.refused,
         priced.cost,
         None if priced.refused else after,
         describe(priced.event),
-        found.details,
+        outcome.details,
     )

@@ -141,7 +141,7 @@ class Actor:
         except queue.Full:
             full = True
         if full:
-            raise Refusal("busy", "as many questions as may wait are waiting; try again later")
+            raise Refusal("busy", "too many questions are waiting; try again later")
         return reply
 
     def _run(self) -> None:
@@ -217,9 +217,9 @@ class Actor:
         most = self._settings.fresh_each
         if most is None and len(claims) > 1:
             try:
-                found = iter(session.ask_many([one for each, _ in claims for one in each.asked]))
+                answers = iter(session.ask_many([one for each, _ in claims for one in each.asked]))
                 return [
-                    self._kept(claim, list(islice(found, len(each.asked))))
+                    self._kept(claim, list(islice(answers, len(each.asked))))
                     for each, claim in claims
                 ]
             except SessionExhausted:
@@ -240,14 +240,14 @@ class Actor:
             had[who] += settled[-1].fresh
         return settled
 
-    def _kept(self, claim: QuestionClaim, found: list[Answer]) -> Settled:
+    def _kept(self, claim: QuestionClaim, answers: list[Answer]) -> Settled:
         """The answers to a request, as they are written down."""
         new = sum(
-            each.kind in ("fresh", "independent") and each.number is not None for each in found
+            each.kind in ("fresh", "independent") and each.number is not None for each in answers
         )
         items = [
             replies.AnswerItem(a.question, a.value, a.count, a.kind, a.error, a.confidence)
-            for a in found
+            for a in answers
         ]
         return Settled(claim, new, msgspec.json.encode((items, claim.left)).decode())
 

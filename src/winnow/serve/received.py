@@ -73,12 +73,12 @@ def _itemsets(value: Any, order: Mapping[str, Any]) -> Any:
     """A list, or the one itemset (None: none stands out) where no number was asked for."""
     if not isinstance(value, list):
         return ItemsetSupports.from_dict(value)
-    found: list[Any] = [tuple(items) for items in value]
+    itemsets: list[Any] = [tuple(items) for items in value]
     if order.get("supports") is not None:
-        found = CountedItems((tuple(items), support) for items, support in value)
+        itemsets = CountedItems((tuple(items), support) for items, support in value)
     if order.get("k") is None:
-        return found[0] if found else None
-    return found
+        return itemsets[0] if itemsets else None
+    return itemsets
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,13 +153,13 @@ class RemoteTables(InNotebook, Framed):
             return self.tables[0].to_columns()
         names = dict.fromkeys(name for table in self.tables for name in table.columns)
         names |= dict.fromkeys(name for table in self.tables for name in table.rows)
-        found: dict[str, list[Any]] = {"table": []} | {name: [] for name in names}
+        columns: dict[str, list[Any]] = {"table": []} | {name: [] for name in names}
         for table in self.tables:
-            found["table"] += [table.title] * len(table)
+            columns["table"] += [table.title] * len(table)
             for name in names:
                 held = table.rows.get(name)
-                found[name] += [None] * len(table) if held is None else held.tolist()
-        return {name: plain_column(values) for name, values in found.items()}
+                columns[name] += [None] * len(table) if held is None else held.tolist()
+        return {name: plain_column(values) for name, values in columns.items()}
 
     def _card(self) -> Card:
         if len(self.tables) == 1:
@@ -204,11 +204,11 @@ class RemoteSynthetic(InNotebook, Framed):
 
     def _columns(self, name: str) -> Columns:
         heads, *rows = csv.reader(io.StringIO(self._fetch(name)))
-        found = {}
+        columns = {}
         for place, head in enumerate(heads):
             known = {str(label): label for label in self._labels.get(head, ())}
-            found[head] = plain_column([_label(row[place], known) for row in rows])
-        return found
+            columns[head] = plain_column([_label(row[place], known) for row in rows])
+        return columns
 
     def _card(self) -> Card:
         return columns_card(f"A synthetic table by {self.method}", self._rows, len(self.names))

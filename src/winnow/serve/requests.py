@@ -234,11 +234,11 @@ class Requests:
         )
 
         def forgotten(view: View) -> int:
-            found = len(view.all(f"SELECT id {oldest}", before))
-            if found:
+            number = len(view.all(f"SELECT id {oldest}", before))
+            if number:
                 view.do(f"DELETE FROM {{requests}} WHERE id IN (SELECT id {oldest})", before)
-                self._store.note_in(view, "server", "answers forgotten", {"requests": found})
-            return found
+                self._store.note_in(view, "server", "answers forgotten", {"requests": number})
+            return number
 
         return self._store.change(forgotten)
 

@@ -243,12 +243,12 @@ def _synthetic(value: dict[str, Any], content: str, labels: dict[str, list[Any]]
     grids = []
     for name, column in list(zip(heads, counted, strict=True))[:_MOST_TABLES]:
         order = {str(label): place for place, label in enumerate(labels.get(name, []))}
-        found = column.most_common(_MOST_VALUES)
-        found.sort(key=lambda each: order.get(each[0], len(order)))
-        drawn = [charts.Bar(label, count) for label, count in found]
+        common = column.most_common(_MOST_VALUES)
+        common.sort(key=lambda each: order.get(each[0], len(order)))
+        drawn = [charts.Bar(label, count) for label, count in common]
         picture = charts.bars(drawn, f"Synthetic rows by {name}")
         grids.append(
-            ResultGrid(name, [name, "synthetic rows"], [list(each) for each in found], picture)
+            ResultGrid(name, [name, "synthetic rows"], [list(each) for each in common], picture)
         )
     headline = f"A synthetic table of {value['rows']:,} rows and {len(heads)} columns"
     note = f"The pictures count the first {number:,} synthetic rows."

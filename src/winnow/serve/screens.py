@@ -128,8 +128,8 @@ async def _planned(
     """A plan with its curve, and the order that its confirmation would send."""
     body = forms.plan_body(kind, schema, visit.form)
     if body.order.epsilon is None:  # the error was chosen: first find the epsilon
-        found = await visit.call("plan", dataset=name, body=body)
-        order = msgspec.structs.replace(body.order, epsilon=found.epsilon, error=None)
+        answer = await visit.call("plan", dataset=name, body=body)
+        order = msgspec.structs.replace(body.order, epsilon=answer.epsilon, error=None)
         body = msgspec.structs.replace(body, order=order)
     used = budget.mine or budget.everyone
     most = used.left if used.unit == "epsilon" else None
@@ -190,8 +190,8 @@ async def _labels(visit: Visit, name: str) -> dict[str, list[Any]]:
 
 async def receipt(visit: Visit) -> Response:
     """The receipt of a release as a file."""
-    found = await visit.call("getReceipt", release=visit.request.path_params["release"])
-    return _download(json.dumps(found, indent=2), "receipt.json", "application/json")
+    document = await visit.call("getReceipt", release=visit.request.path_params["release"])
+    return _download(json.dumps(document, indent=2), "receipt.json", "application/json")
 
 
 async def download(visit: Visit) -> Response:
@@ -300,23 +300,23 @@ async def ledger(visit: Visit) -> Response:
     """Verify the ledger, with the head of a receipt if there is one."""
     visit.require("verifyLedger")
     head = visit.form.one("head")
-    found = None
+    verified = None
     if "verify" in visit.form:
-        found = await visit.call("verifyLedger", query={"head": head} if head else {})
-    return await visit.page("ledger.html", found=found, head=head)
+        verified = await visit.call("verifyLedger", query={"head": head} if head else {})
+    return await visit.page("ledger.html", found=verified, head=head)
 
 
 async def export(visit: Visit) -> Response:
     """Every entry of the ledger as a file."""
-    found = await visit.call("exportLedger")
-    return _download(msgspec.json.encode(found).decode(), "ledger.json", "application/json")
+    exported = await visit.call("exportLedger")
+    return _download(msgspec.json.encode(exported).decode(), "ledger.json", "application/json")
 
 
 async def audit(visit: Visit) -> Response:
     """The audit log, in pieces."""
     after = visit.form.one("after", "0")
-    found = await visit.call("getAuditLog", query={"after": after})
-    return await visit.page("audit.html", lines=found.lines, after=after)
+    log = await visit.call("getAuditLog", query={"after": after})
+    return await visit.page("audit.html", lines=log.lines, after=after)
 
 
 PAGES: tuple[Page, ...] = (

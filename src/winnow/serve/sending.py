@@ -15,7 +15,7 @@ def sent(asked: Any, **encoded: Any) -> dict[str, Any]:
     """What was said of a request and is not its default; ``encoded`` is sent as it is given."""
     for name in OF_THE_SERVER:
         if getattr(asked, name, None) is not None:
-            raise ParameterError(f"{name}= is the server's; leave it out")
+            raise ParameterError(f"{name}= is decided by the server; leave it out")
     return _said(asked, encoded)
 
 

@@ -164,10 +164,10 @@ class Service:
     def datasets(self, who: Principal) -> replies.DatasetList:
         """The datasets that one may see."""
         declared = self.accounts.datasets()
-        found = []
+        items = []
         for name in self.accounts.seen_by(who):
             about = declared[name]
-            found.append(
+            items.append(
                 replies.DatasetItem(
                     name,
                     about.kind,
@@ -178,7 +178,7 @@ class Service:
                     self.catalogue.get(name) is not None,
                 )
             )
-        return replies.DatasetList(found)
+        return replies.DatasetList(items)
 
     def dataset(self, who: Principal, name: str) -> OpenDataset:
         """A dataset that one may see; 404 for all others, whether they are there or not."""
@@ -266,11 +266,11 @@ class Service:
         return content
 
     def _request(self, who: Principal, identity: str, *, brief: bool = False) -> Request:
-        found = self.requests.request(identity, brief=brief)
-        mine = found is not None and (who.role == "owner" or found.principal == who.name)
-        if found is None or not mine or found.kind == "questions":
+        request = self.requests.request(identity, brief=brief)
+        mine = request is not None and (who.role == "owner" or request.principal == who.name)
+        if request is None or not mine or request.kind == "questions":
             raise Refusal("not-found")
-        return found
+        return request
 
     def ask(
         self, who: Principal, name: str, body: bodies.QuestionsBody, key: str
@@ -287,9 +287,9 @@ class Service:
     def past_answers(self, who: Principal) -> replies.PastList:
         """My latest questions with their answers, or everyone's for an owner."""
         mine = None if who.role == "owner" else who.name
-        found = self.requests.requests(principal=mine, most=_PAST, questions=True)
+        requests = self.requests.requests(principal=mine, most=_PAST, questions=True)
         told = self.catalogue.counted
-        past = ((r, kept_answers(r)[0], told(r.dataset)) for r in found)
+        past = ((r, kept_answers(r)[0], told(r.dataset)) for r in requests)
         kept = [(r.accepted, r.principal, r.dataset, given, counted) for r, given, counted in past]
         return replies.PastList([replies.PastAnswers(*each) for each in kept])
 
@@ -373,10 +373,10 @@ class Service:
 
     def ledger_verify(self, head: str | None) -> replies.Verified:
         """Check the ledger, with the head of a receipt if there is one, and the audit log."""
-        found = self.ledger.verify(head)
+        verified = self.ledger.verify(head)
         audit = self.store.verify_audit_log()
-        ok = found.ok and not audit
-        return replies.Verified(ok, found.entries, found.head, found.problem, audit)
+        ok = verified.ok and not audit
+        return replies.Verified(ok, verified.entries, verified.head, verified.problem, audit)
 
     def audit_log(self, after: int) -> replies.AuditList:
         """Lines of the audit log after one."""

@@ -143,10 +143,10 @@ class ServerStore:
 
     def _exists(self, view: View) -> bool:
         if self._database.blob == "BLOB":
-            found = view.one("SELECT 1 FROM sqlite_master WHERE name = 'meta'")
+            row = view.one("SELECT 1 FROM sqlite_master WHERE name = 'meta'")
         else:
-            found = view.one("SELECT 1 WHERE to_regclass('winnow_serve_meta') IS NOT NULL")
-        return found is not None
+            row = view.one("SELECT 1 WHERE to_regclass('winnow_serve_meta') IS NOT NULL")
+        return row is not None
 
     def read(self, work: Callable[[View], T]) -> T:
         """Look at what is there."""
@@ -163,10 +163,10 @@ class ServerStore:
 
     def hold(self) -> Hold | None:
         """Keep the store for one server; None: another one has it."""
-        found = self._database.hold()
-        if found is None:
+        held = self._database.hold()
+        if held is None:
             return None
-        self._hold = found
+        self._hold = held
         return Hold(self._let_go, lambda: not self._fenced)
 
     def held_still(self) -> None:

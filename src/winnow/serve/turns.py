@@ -106,8 +106,8 @@ class Turns(Generic[T]):
     def left(self) -> T | None:
         """Take out something that will not be done any more; None: nothing is left."""
         with self._changed:
-            found = self._waiting.next()
-            return None if found is None else found[1]
+            waiting = self._waiting.next()
+            return None if waiting is None else waiting[1]
 
     def close(self, seconds: float | None = None) -> bool:
         """Begin nothing more, and wait so long for what runs; whether all of it ended."""
@@ -139,10 +139,10 @@ class Turns(Generic[T]):
                 while self._later and self._later[0][0] <= now:
                     _, _, who, item = heapq.heappop(self._later)
                     self._waiting.add(who, item)
-                found = self._waiting.next(lambda who: self._running[who] < self._each)
-                if found is not None:
-                    self._running[found[0]] += 1
-                    return found
+                waiting = self._waiting.next(lambda who: self._running[who] < self._each)
+                if waiting is not None:
+                    self._running[waiting[0]] += 1
+                    return waiting
                 self._changed.wait(self._later[0][0] - now if self._later else None)
             return None
 
@@ -220,12 +220,12 @@ class PrincipalPlaces:
         """Have a place until a promise is kept, or be refused."""
         self.take(who)
         try:
-            found = begin()
+            future = begin()
         except BaseException:
             self.leave(who)
             raise
-        found.add_done_callback(lambda _: self.leave(who))
-        return found
+        future.add_done_callback(lambda _: self.leave(who))
+        return future
 
     def take(self, who: str) -> None:
         """Take a place, or be refused."""
@@ -244,7 +244,8 @@ def check_places(mine: int, each: int, total: int, most: float, what: str) -> No
     if mine >= each:
         raise Refusal(
             "too-many",
-            f"{mine:,} {what} of yours are waiting, as many as one may have; wait for one of them",
+            f"{mine:,} {what} of yours are waiting, the most that one analyst may have; wait for "
+            "one of them",
         )
     if total >= most:
-        raise Refusal("busy", f"as many {what} as may wait are waiting; try again later")
+        raise Refusal("busy", f"too many {what} are waiting; try again later")

@@ -58,7 +58,7 @@ def ask(
         option(
             "--salt",
             "TEXT",
-            "With --person: secret, and the same whenever a --state is gone on with.",
+            "With --person: a secret, the same whenever a --state is continued.",
             TABLE,
         ),
     ] = None,
@@ -81,7 +81,7 @@ def ask(
         option(
             "--state",
             "FILE",
-            "Keep the session in this file, or go on with the one that is there.",
+            "Keep the session in this file, or continue the one that is there.",
             _METHOD,
         ),
     ] = None,
@@ -120,7 +120,10 @@ def ask(
     if synthesise is not None:
         workload = _workload_to_save(synthesise, batch, out, json)
         if isinstance(method, Independent):
-            raise ParameterError("noise on every answer keeps no hypothesis to --synthesise")
+            raise ParameterError(
+                "independent noise keeps no hypothesis that could be saved; leave out "
+                "--synthesise, or choose --method multiplicative-weights"
+            )
         method = MultiplicativeWeights() if method == AUTO else method
     elif batch is None and (out is not None or json):
         raise ParameterError("--out and --json are for a --batch; at the prompt answers are shown")
@@ -179,11 +182,16 @@ def _workload_to_save(text: str, batch: Path | None, out: Path | None, json: boo
 def _synthesised(session: Any, workload: Any, passes: int, out: Path) -> None:
     """Passes over the workload, and the synthetic table in a file."""
     if not hasattr(session, "synthesise"):  # one that was opened before
-        raise ParameterError("this session has noise on every answer, and keeps no hypothesis")
-    found = session.synthesise(workload, passes=passes)
+        raise ParameterError(
+            "this session adds noise to every answer and keeps no hypothesis; leave out "
+            "--synthesise"
+        )
+    synthesis = session.synthesise(workload, passes=passes)
     about = {"guarantee": session.guarantee.to_dict(), "receipt": session.receipt.to_dict()}
-    found.synthetic.save(out, about=about)
-    report(f"{found.status} after {found.passes} passes and {found.updates} updates: {out}")
+    synthesis.synthetic.save(out, about=about)
+    report(
+        f"{synthesis.status} after {synthesis.passes} passes and {synthesis.updates} updates: {out}"
+    )
 
 
 def _agree(plan: AskPlan, *, ask: bool) -> None:

@@ -113,7 +113,7 @@ def _stated(row: AskRow) -> list[tuple[str, Any]]:
 
 
 def _show(
-    asked: Ask, plan: AskPlan | None, found: Compared, n: int, cells: int, relation: Relation
+    asked: Ask, plan: AskPlan | None, compared: Compared, n: int, cells: int, relation: Relation
 ) -> None:
     from rich.text import Text
 
@@ -130,7 +130,7 @@ def _show(
     screen = console()
     screen.print(table)
     rows: list[list[str | Text]] = []
-    for size, (weights, single) in found:
+    for size, (weights, single) in compared:
         rows.append(
             [
                 f"{size:,}",

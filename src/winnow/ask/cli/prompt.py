@@ -46,9 +46,9 @@ def question_from(text: str, schema: Schema) -> Predicates:
         if name in conditions:
             raise ParameterError(f"the column {name!r} has two conditions; give one")
         conditions[name] = _condition(schema.column(name), pieces[split + 1 :], text)
-    found = where(conditions)
-    found.over(schema)
-    return found
+    query = where(conditions)
+    query.over(schema)
+    return query
 
 
 def completions(text: str, schema: Schema) -> list[str]:
@@ -78,26 +78,26 @@ def completions(text: str, schema: Schema) -> list[str]:
 def _pieces(text: str) -> list[str]:
     pieces, place = [], 0
     while place < len(text.rstrip()):
-        found = _PIECE.match(text, place)
-        if found is None:
+        match = _PIECE.match(text, place)
+        if match is None:
             raise _unreadable(text, "a quotation mark is not closed")
-        pieces.append(found.group(1))
-        place = found.end()
+        pieces.append(match.group(1))
+        place = match.end()
     if not pieces:
         raise ParameterError(f"there is no question; write {FORMS}")
     return pieces
 
 
 def _conditions(pieces: list[str], text: str) -> list[list[str]]:
-    found: list[list[str]] = [[]]
+    conditions: list[list[str]] = [[]]
     for piece in pieces:
         if piece in _JOINERS:
-            found.append([])
+            conditions.append([])
         else:
-            found[-1].append(piece)
-    if not all(found):
-        raise _unreadable(text, "a condition is empty")
-    return found
+            conditions[-1].append(piece)
+    if not all(conditions):
+        raise _unreadable(text, "a condition is empty; write column=value")
+    return conditions
 
 
 def _condition(column: Column, pieces: list[str], text: str) -> Any:
@@ -105,7 +105,7 @@ def _condition(column: Column, pieces: list[str], text: str) -> Any:
         split = pieces.index("..")
         low, high = pieces[:split], pieces[split + 1 :]
         if ".." in high or "=" in high or "|" in pieces:
-            raise _unreadable(text, "a range is low..high")
+            raise _unreadable(text, "write a range as low..high")
         return _bound(column, low), _bound(column, high)
     values: list[list[str]] = [[]]
     for piece in pieces:
@@ -261,10 +261,10 @@ def _complete_with(schema: Schema) -> None:
 
     def complete(text: str, number: int) -> str | None:
         if text.startswith(":"):
-            found = [command for command in commands if command.startswith(text)]
+            matching = [command for command in commands if command.startswith(text)]
         else:
-            found = completions(text, schema)
-        return found[number] if number < len(found) else None
+            matching = completions(text, schema)
+        return matching[number] if number < len(matching) else None
 
     readline.set_completer_delims("")  # the whole line is completed
     readline.set_completer(complete)
@@ -281,15 +281,15 @@ def read_batch(path: Path, schema: Schema) -> list[Any]:
         data = path.read_bytes()
     with instead(lambda error: DataError(f"{unreadable} ({error})"), InputError):
         lines = lines_of(text_of(data))
-    found = []
+    questions = []
     for number, line in enumerate(lines, 1):
         content = line.strip()
         if not content or content.startswith("#"):
             continue
-        found.append((content, _question(content, schema, f"{path.name}, line {number}")))
-    if not found:
+        questions.append((content, _question(content, schema, f"{path.name}, line {number}")))
+    if not questions:
         raise DataError(f"the file {str(path)!r} has no questions; write one on each line")
-    return found
+    return questions
 
 
 def _question(content: str, schema: Schema, place: str) -> Any:

@@ -15,9 +15,11 @@ from winnow.core.sealed import Sealed
 from winnow.describe.verb import describe
 from winnow.numbers.bounds.verb import bounds
 from winnow.numbers.histogram.verb import histogram
+from winnow.numbers.methods import Cumulative, Halving
 from winnow.numbers.moments.verb import moments
 from winnow.numbers.verb import quantiles
 from winnow.read.crossing import SealedTable, group
+from winnow.select.top_k_methods import Joint
 from winnow.session import Session
 
 SCHEMA = Schema.parse(
@@ -40,8 +42,11 @@ def number_replays() -> Iterator[Replay]:
     for relation in Relation:
         for title, options in (
             ("one", {"quantiles": [0.9]}),
-            ("several", {"quantiles": [0.25, 0.5, 0.75], "delta": 0.01}),
-            ("of groups, with intervals", {"by": ["sex"], "level": 0.9}),
+            ("several", {"quantiles": [0.25, 0.5, 0.75], "delta": 0.01, "method": Halving()}),
+            ("joint", {"quantiles": [0.25, 0.5, 0.75], "method": Joint()}),
+            ("joint, of groups", {"quantiles": [0.2, 0.9], "by": ["sex"], "method": Joint()}),
+            ("cumulative", {"quantiles": [0.25, 0.75], "method": Cumulative()}),
+            ("of groups, with intervals", {"by": ["sex"], "method": Halving(level=0.9)}),
         ):
             yield Replay(
                 "quantiles", title, _calling(relation, options), PAID, relation, groups=(1, 3)
@@ -120,7 +125,9 @@ def _describing(relation: Relation) -> Any:
 def several_quantiles(people: People, place: ReplayPlace) -> Any:
     """Three quantiles of what people are paid, with their intervals."""
     table = _paid(people, Relation.ADD_REMOVE)
-    return quantiles(table, "pay", [0.1, 0.5, 0.9], epsilon=1.0, level=0.9, seed=place.seed)
+    return quantiles(
+        table, "pay", [0.1, 0.5, 0.9], epsilon=1.0, method=Halving(level=0.9), seed=place.seed
+    )
 
 
 def _paid(people: People, relation: Relation) -> SealedTable:

@@ -28,6 +28,7 @@ from winnow.read.options import Pairs, Reading
 from winnow.read.scores import seal_scores
 from winnow.read.table import read_table
 from winnow.release.methods import MWEM
+from winnow.release.tables.verb import tabulate
 from winnow.release.verb import release
 from winnow.select.verb import top_k
 
@@ -81,6 +82,7 @@ def reader_replays() -> Iterator[Replay]:
     yield from _logs()
     yield from _logs_of_groups()
     yield _joined_logs()
+    yield from _bounds_from_looks()
     yield from _tables()
     yield from _transactions()
     yield from _in_memory()
@@ -200,6 +202,44 @@ def _joined_logs() -> Replay:
         return {"sealed": found, "shown": repr(found), "top": top}
 
     return Replay("counts", "csv, joined", call, EVENTS, groups=(0, 2))
+
+
+def _bounds_from_looks() -> Iterator[Replay]:
+    """A log and a table whose bound on a person is chosen by the release."""
+    ways: dict[str, dict[str, Any]] = {
+        "private items": {"delta": 0.2, "with_counts": True},
+        "public items": {},
+    }
+    for place, (variant, sized) in enumerate(ways.items()):
+        public = None if sized else ["a", "b", "c"]
+
+        def call(
+            people: People,
+            place: ReplayPlace,
+            public: list[str] | None = public,
+            sized: dict[str, Any] = sized,
+        ) -> Any:
+            found = counts(
+                _source("csv", place, ("user", "item"), events_of(people)), item="item",
+                person="user", max_items="auto", items=public,
+                reading=Reading(salt=f"{place.seed}"),
+            )  # fmt: skip
+            top = top_k(found, k=1, epsilon=2.0, seed=place.seed, **sized)
+            return {"sealed": found, "shown": repr(found), "top": top}
+
+        groups = (int(place == 1), 2)
+        yield Replay("counts", f"csv, {variant}, bound from a look", call, EVENTS, groups=groups)
+
+    def table(people: People, place: ReplayPlace) -> Any:
+        rows = [(str(i), sex, age) for i, (sex, age) in enumerate(people) for _ in range(1 + i % 3)]
+        read = read_table(
+            place.write("data.csv", text_of(("who", "sex", "age"), rows)), schema=_SCHEMA,
+            person="who", max_rows="auto", relation=Relation.ADD_REMOVE,
+            reading=Reading(salt=f"{place.seed}"),
+        )  # fmt: skip
+        return {"sealed": read, "top": tabulate(read, ["sex"], epsilon=2.0, seed=place.seed)}
+
+    yield Replay("read_table", "csv, bound from a look", table, RECORDS, groups=_SLOW)
 
 
 def _tables() -> Iterator[Replay]:

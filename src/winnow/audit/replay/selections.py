@@ -71,7 +71,7 @@ HOLDERS_OF_TWO = Family(
     tuple(held for held in _SETS if len(held) <= 2),
     odd=((("a",),), (("a", "b"), ("a", "c"), ("b", "c")), (), (("a", "b"),) * 3),
 )
-"""The same with at most two each."""
+"""People with at most two of three items."""
 
 _MOVES = ((0.0, 0.0, 0.0), (1.0, -1.0, 0.5), (-1.0, 1.0, 1.0), (0.25, -0.75, -1.0), (1.0, 1.0, 1.0))
 MOVERS = Family(

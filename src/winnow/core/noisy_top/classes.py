@@ -58,12 +58,12 @@ class JointClasses:
 
     def _at(self, utility: int) -> tuple[NDArray[np.int64], bytes, tuple[float, float]]:
         """t_r(u), the same as bytes to compare them, and bounds on the logarithm of N(u)."""
-        found = self._known.get(utility)
-        if found is None:
+        known = self._known.get(utility)
+        if known is None:
             reach = self._ranking.at_least(self._leaders + utility)
             log = log_product(reach - self._rows)
-            found = self._known[utility] = reach, reach.tobytes(), log
-        return found
+            known = self._known[utility] = reach, reach.tobytes(), log
+        return known
 
     def roots(self) -> list[JointBlock]:
         """What is likely to win, and all that is not: it is looked at only if it does win.

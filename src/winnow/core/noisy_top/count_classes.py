@@ -87,12 +87,12 @@ class CountClasses:
 
     def places(self, ranks: list[int]) -> list[Place]:
         """The places of ranks: equal counts are ranked by their place."""
-        found = []
+        drawn = []
         for rank in ranks:
             which = bisect_right(self.ends, rank)
             before = self.ends[which - 1] if which else 0
-            found.append((int(self.counts[which]), rank - before))
-        return found
+            drawn.append((int(self.counts[which]), rank - before))
+        return drawn
 
     def leaders(self, most: int) -> Integers:
         """The largest counts, at most so many of them, largest first."""
@@ -195,8 +195,8 @@ def noisy_top_places(
 def uniform_places(classes: CountClasses, counts: list[int], tape: Tape) -> list[Place]:
     """A uniform place for each of some counts, none twice."""
     stream, universe = tape.child("member").stream(), Without(classes)
-    found = (universe.take(count, stream) for count in counts)
-    return [place for place in found if place is not None]
+    places = (universe.take(count, stream) for count in counts)
+    return [place for place in places if place is not None]
 
 
 def noisy_counts_of(
@@ -206,12 +206,12 @@ def noisy_counts_of(
 
     Ties of noisy counts are in random order, whatever the true counts are.
     """
-    found: list[tuple[int, int]] = []
+    pairs: list[tuple[int, int]] = []
     noise = SpreadLaplace(scale)
     for winner in islice(noisy_members(classes, tape.child("class"), noise, Fraction(1)), k):
         noisy = winner.floor()
         if threshold is not None and noisy < threshold:
             break
-        found.append((winner.block[0], noisy))
-    places = uniform_places(classes, [count for count, _ in found], tape)
-    return Drawn(places, [noisy for _, noisy in found])
+        pairs.append((winner.block[0], noisy))
+    places = uniform_places(classes, [count for count, _ in pairs], tape)
+    return Drawn(places, [noisy for _, noisy in pairs])

@@ -118,7 +118,7 @@ class NoisyTop:
         """Stage 2: exact order of the k largest among a few items."""
         top = _exact(self.scores.max())
         behind = {place: self.scale * (_exact(self.scores[place]) - top) for place in places}
-        found: list[int] = []
+        winners: list[int] = []
         digits, bits = 32, 96
         while True:
             arithmetic = Arithmetic(digits)
@@ -128,13 +128,13 @@ class NoisyTop:
                 first, rest = places[0], places[1:]
                 if any(values[place].hi >= values[first].lo for place in rest):
                     break
-                found.append(int(self.ids[first]))
+                winners.append(int(self.ids[first]))
                 places = rest
-                if len(found) == k:
-                    return found
+                if len(winners) == k:
+                    return winners
             if not places:
-                return found
-            missing = min(k - len(found), len(places))
+                return winners
+            missing = min(k - len(winners), len(places))
             least = sorted((values[place].lo for place in places), reverse=True)[missing - 1]
             places = [place for place in places if values[place].hi >= least]
             digits, bits = 2 * digits, 2 * bits
@@ -149,19 +149,19 @@ class NoisyTop:
         places = [place_of[item] for item in order]
         top = _exact(self.scores.max())
         behind = {place: self.scale * (_exact(self.scores[place]) - top) for place in places}
-        found: list[int] = []
+        gaps: list[int] = []
         digits, bits = 32, 96
-        while len(found) < len(places) - 1:
+        while len(gaps) < len(places) - 1:
             arithmetic = Arithmetic(digits)
             values = [self._enclose(place, behind, arithmetic, bits) for place in places]
-            for above, below in pairwise(values[len(found) :]):
+            for above, below in pairwise(values[len(gaps) :]):
                 lead = arithmetic.times(arithmetic.subtract(above, below), 1 / (self.scale * unit))
                 least, most = (round_half_up(Fraction(end)) for end in (lead.lo, lead.hi))
                 if least != most:
                     break
-                found.append(max(0, least))
+                gaps.append(max(0, least))
             digits, bits = 2 * digits, 2 * bits
-        return found
+        return gaps
 
     def _enclose(
         self, place: int, behind: dict[int, Fraction], arithmetic: Arithmetic, bits: int

@@ -228,9 +228,9 @@ def survivors(
     kept = []
     with np.errstate(all="ignore"):
         for chunk, words in enumerate(tape.chunks(first_id, len(scores))):
-            found = scan.add(chunk * CHUNK, words)
-            if found is not None:
-                kept.append(found)
+            passing = scan.add(chunk * CHUNK, words)
+            if passing is not None:
+                kept.append(passing)
     return scan.last(kept)
 
 
@@ -240,7 +240,7 @@ def survivors_of(scores: Scores, words: Words, law: Law, scale: float, k: int) -
     kept = []
     with np.errstate(all="ignore"):
         for start in range(0, len(scores), CHUNK):
-            found = scan.add(start, words[start : start + CHUNK])
-            if found is not None:
-                kept.append(found)
+            passing = scan.add(start, words[start : start + CHUNK])
+            if passing is not None:
+                kept.append(passing)
     return scan.last(kept)[0]

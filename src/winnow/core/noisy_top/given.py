@@ -62,21 +62,27 @@ class GivenClass:
         """(score, members), or (score, how many, function); messages tell no value."""
         if not isinstance(entry, tuple) or len(entry) not in (2, 3):
             raise DataError(
-                "a class is (score, members), or (score, how many, a function that draws a member)"
+                "a class has another form; give (score, members), or (score, how many, a "
+                "function that draws a member)"
             )
         score, members = _score(entry[0]), entry[-1]
         if len(entry) == 2:
             if not hasattr(members, "__len__") or not hasattr(members, "__getitem__"):
                 raise DataError(
-                    "the members of a class are a sequence; for a function give "
+                    "the members of a class are not a sequence; give a list, or with a function "
                     "(score, how many, function)"
                 )
             return cls(score, len(members), members)
         size = entry[1]
         if isinstance(size, bool) or not isinstance(size, numbers.Integral) or size < 0:
-            raise DataError("how many candidates a class has is a whole number, 0 or more")
+            raise DataError(
+                "the number of candidates of a class is not a whole number; give 0 or more"
+            )
         if not callable(members):
-            raise DataError("with (score, how many, function) the last is a function")
+            raise DataError(
+                "the last part of (score, how many, function) is not a function; give one that "
+                "draws a member"
+            )
         return cls(score, int(size), members)
 
 
@@ -108,10 +114,12 @@ class ClassSource:
 
     def _next(self) -> bool:
         for entry in self._rest:
-            found = GivenClass.parse(entry)
-            if self.lazy and self._known and found.score > self._known[-1].score:
-                raise DataError("classes that are listed lazily must come by decreasing score")
-            self._known.append(found)
+            parsed = GivenClass.parse(entry)
+            if self.lazy and self._known and parsed.score > self._known[-1].score:
+                raise DataError(
+                    "classes that are listed lazily are not in order of decreasing score; sort them"
+                )
+            self._known.append(parsed)
             return True
         return False
 
@@ -159,20 +167,20 @@ class GivenRanks:
         self.lower(2**62)
 
     def _pull(self) -> None:
-        found = self._source.at(self._next)
-        if found is None:
+        latest = self._source.at(self._next)
+        if latest is None:
             self._ended = True
             if self.total is not None and self._pulled != self.total:
                 raise DataError("the classes do not add up to total=; list those of count 0, too")
             return
         place, self._next = self._next, self._next + 1
-        if found.size == 0:
+        if latest.size == 0:
             return
-        count = self._steps.of(found.score)
+        count = self._steps.of(latest.score)
         self._last = count
-        self._pulled += found.size
-        self._sizes[count] = self._sizes.get(count, 0) + found.size
-        self._parts.setdefault(count, []).append((place, found))
+        self._pulled += latest.size
+        self._sizes[count] = self._sizes.get(count, 0) + latest.size
+        self._parts.setdefault(count, []).append((place, latest))
 
     @property
     def floor(self) -> int:
@@ -218,13 +226,16 @@ class GivenRanks:
         seen = self._seen.setdefault(place, set())
         tries = 1000 + 100 * (size // max(1, size - len(seen)) + 1)  # fails once in e^100
         for _ in range(tries):
-            found = draw(self._uniform)
+            member = draw(self._uniform)
             with instead(DataError("a member that a function draws must be hashable"), TypeError):
-                new = found not in seen
+                new = member not in seen
             if new:
-                seen.add(found)
-                return found
-        raise DataError("a function keeps drawing the same members; is its class so large?")
+                seen.add(member)
+                return member
+        raise DataError(
+            "a function keeps drawing the same members; check that its class is as large as "
+            "declared"
+        )
 
     def sample(self, stream: BitStream) -> tuple[int, Key] | None:
         """Classes are listed one after another."""
@@ -241,8 +252,8 @@ class GivenRanks:
 
     def label(self, key: Key) -> Any:
         """The candidate itself."""
-        found = self._source.known[key[0]].members
-        label = self._drawn[key] if callable(found) else found[key[1]]
+        members = self._source.known[key[0]].members
+        label = self._drawn[key] if callable(members) else members[key[1]]
         return label.item() if isinstance(label, np.generic) else label
 
 
@@ -250,7 +261,7 @@ def _score(value: Any) -> Score:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise DataError("the score of a class is an integer or a float")
+        raise DataError("the score of a class is not a number; give an integer or a float")
     if not math.isfinite(value):
         raise DataError("the score of a class is NaN or infinite")
     return value

@@ -65,8 +65,8 @@ class KeyedTape(Tape):
 
     def _encrypted(self, blocks: Blocks, label: str) -> NDArray[np.uint64]:
         cipher = Cipher(algorithms.AES256(_derived(self._key, label)), modes.ECB()).encryptor()
-        found = cipher.update(np.ascontiguousarray(blocks, "<u8").tobytes())
-        return np.frombuffer(found, "<u8").reshape(-1, 2)
+        encrypted = cipher.update(np.ascontiguousarray(blocks, "<u8").tobytes())
+        return np.frombuffer(encrypted, "<u8").reshape(-1, 2)
 
 
 @dataclass(frozen=True, repr=False)
@@ -119,7 +119,7 @@ class Worker:
         for batch in batches:
             ids, scores = batch.column(0), batch.column(1)
             if scores.null_count:
-                raise DataError("scores are numbers, and none is missing")
+                raise DataError("scores are missing or are not numbers; give a number for each id")
             texts = str(ids.type) in ("string", "large_string", "string_view")
             held = ids.to_pylist() if texts else ids.to_numpy(zero_copy_only=False)
             parts.append(self.contenders(held, scores.to_numpy(zero_copy_only=False)))
@@ -143,8 +143,8 @@ class Worker:
         places = np.arange(len(kept.scores))
         words = tape.words(0, len(places))
         top = NoisyTop(tape, self._law, self._scale, self._most, places, words, kept.scores)
-        found = [kept.names[place] for place in top.winners()]
-        return [name if isinstance(name, str) else int(name) for name in found]
+        names = [kept.names[place] for place in top.winners()]
+        return [name if isinstance(name, str) else int(name) for name in names]
 
     def _merged(self, parts: Iterable[bytes]) -> _Part:
         opened = [self._opened(part) for part in parts]
@@ -234,31 +234,45 @@ def _names(ids: Any) -> Names:
     """Whole numbers, or texts as they can be written in UTF-8."""
     held = ids.tolist() if isinstance(ids, np.ndarray) and ids.dtype.kind not in "iu" else ids
     if isinstance(held, np.ndarray):
-        with instead(DataError("an id is no whole number of 64 bits"), OverflowError):
+        with instead(
+            DataError("an id is not a whole number of 64 bits; give such ids, or texts"),
+            OverflowError,
+        ):
             if held.dtype == np.uint64 and len(held) and held.max() >= 2**63:
-                raise DataError("an id is no whole number of 64 bits")
+                raise DataError("an id is not a whole number of 64 bits; give such ids, or texts")
             return np.ascontiguousarray(held, np.int64)
     listed = list(held)
     if all(isinstance(name, str) for name in listed):
-        with instead(DataError("an id is no text that can be written in UTF-8"), UnicodeError):
+        with instead(
+            DataError("an id is not a text that can be written in UTF-8; rename it"), UnicodeError
+        ):
             for name in listed:
                 name.encode()
         return listed
     if all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in listed):
-        with instead(DataError("an id is no whole number of 64 bits"), OverflowError):
+        with instead(
+            DataError("an id is not a whole number of 64 bits; give such ids, or texts"),
+            OverflowError,
+        ):
             return np.array(listed, np.int64)
-    raise DataError("ids are whole numbers, or texts, all of one type and none missing")
+    raise DataError(
+        "ids are missing or of several types; give whole numbers or texts, all of one type"
+    )
 
 
 def _values(scores: Any) -> Scores:
     values = np.asarray(scores)
     if values.dtype.kind in "iu" and values.dtype != np.uint64:
         return np.ascontiguousarray(values, np.int64)
-    with instead(DataError("scores are numbers, and none is missing"), ValueError, TypeError):
-        found = np.ascontiguousarray(values, np.float64)
-    if not np.isfinite(found).all():
+    with instead(
+        DataError("scores are missing or are not numbers; give a number for each id"),
+        ValueError,
+        TypeError,
+    ):
+        floats = np.ascontiguousarray(values, np.float64)
+    if not np.isfinite(floats).all():
         raise DataError("at least one score is NaN or infinite; leave those candidates out")
-    return found
+    return floats
 
 
 def _packed(part: _Part) -> bytes:

@@ -173,12 +173,12 @@ class Without:
         """
         if count == 0:
             while True:
-                found = self._ranked.unseen(stream)
-                if found is None or found not in self._unseen:
+                member = self._ranked.unseen(stream)
+                if member is None or member not in self._unseen:
                     break
-            if found is None:
+            if member is None:
                 return None
-            self._unseen.add(found)
+            self._unseen.add(member)
         else:
             self.lower(count)
             counts, sizes = self.classes()
@@ -186,10 +186,10 @@ class Without:
             places = self._places.setdefault(count, [])
             place = free_rank(places, stream.below(size))
             insort(places, place)
-            found = self._ranked.member(count, place)
+            member = self._ranked.member(count, place)
         if self.total is not None:
             self.total -= 1
-        return found
+        return member
 
     @property
     def floor(self) -> int:
@@ -235,16 +235,16 @@ class Without:
         What is gone and has a count was listed before it went, so those below the floor are left.
         """
         while True:
-            found = self._ranked.sample(stream)
-            if found is None or found[1] not in self._unseen:
-                return found
+            sampled = self._ranked.sample(stream)
+            if sampled is None or sampled[1] not in self._unseen:
+                return sampled
 
     def unseen(self, stream: BitStream) -> Member | None:
         """A uniform candidate of count 0 that is left."""
         while True:
-            found = self._ranked.unseen(stream)
-            if found is None or found not in self._unseen:
-                return found
+            member = self._ranked.unseen(stream)
+            if member is None or member not in self._unseen:
+                return member
 
 
 class First:

@@ -124,12 +124,12 @@ class Ranking:
     def positions(self, ranks: list[int]) -> list[int]:
         """Where the values of these ranks stand."""
         places = np.array(ranks)
-        found = self._at(places)
+        values = self._at(places)
         top = self._top
         result = np.empty(len(places), np.int64)
         inside = places < len(top)
         if inside.any():
-            result[inside] = self._in_top(places[inside], found[inside])
+            result[inside] = self._in_top(places[inside], values[inside])
         if not inside.all():
             result[~inside] = self._equal(self._level, places[~inside] - len(top))
         listed: list[int] = result.tolist()

@@ -146,8 +146,8 @@ class _Positions:
 
     def score(self, place: int) -> Number:
         """The score at that position."""
-        found: Number = self._scores[self._places[place]].item()
-        return found
+        number: Number = self._scores[self._places[place]].item()
+        return number
 
     def swap(self, one: int, other: int) -> None:
         """Exchange two places."""

@@ -108,10 +108,10 @@ class SupportClasses:
         if self._rough_scale * high > NEAR_ZERO.at:
             return None
         while True:
-            found = self._ranked.sample(stream)
-            if found is None:
+            sampled = self._ranked.sample(stream)
+            if sampled is None:
                 return None
-            count, member = found
+            count, member = sampled
             if count <= high and member not in self._revealed:
                 self._revealed.add(member)
                 return count, count

@@ -176,7 +176,7 @@ def queries(
             "the queries are not a 2-d array of numbers; give one row for each query"
         )
     if values.dtype.itemsize > 8 or (values.dtype.kind == "f" and not np.isfinite(values).all()):
-        raise ParameterError("a value of the queries is not a finite number of 64 bits; mend it")
+        raise ParameterError("a value of the queries is not a finite number of 64 bits; correct it")
     if not isinstance(units, bool) or (units and values.dtype.kind not in "iu"):
         raise ParameterError("units=True needs an array of whole numbers")
     return ArrayQueries(values, int(grid), limit, units)

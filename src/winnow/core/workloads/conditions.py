@@ -115,9 +115,9 @@ def _code(column: Column, value: Any) -> int:
         if place is None:
             step = f"{float(column.grid.step):g} {column.grid.unit}".strip()
             raise ParameterError(
-                f"{shown(value)} is no {'time' if column.grid.unit else 'number'} of the column "
-                f"{column.name!r}: it has those from {column.labels[0]} in steps of {step}; give "
-                "one of them, or a pair (low, high)"
+                f"{shown(value)} is not a {'time' if column.grid.unit else 'number'} of the "
+                f"column {column.name!r}: it has those from {column.labels[0]} in steps of "
+                f"{step}; give one of them, or a pair (low, high)"
             )
         return place
     if column.kind == "codes":
@@ -125,7 +125,7 @@ def _code(column: Column, value: Any) -> int:
         if not whole or not 0 <= value < column.codes:
             raise ParameterError(
                 f"column {column.name!r} has the codes 0 to {column.codes - 1}; {shown(value)} is "
-                "none"
+                "not one of them"
             )
         return int(value)
     kind = "number" if column.calendar else column.content

@@ -139,7 +139,7 @@ class ArraysPart(Part):
     def inside(self, columns: tuple[int, ...], own: Schema) -> tuple[Self, Self] | None:
         """Refused: each query speaks of all columns."""
         raise ParameterError(
-            "queries given cell by cell speak of all columns at once and fit no group; leave out "
+            "queries given cell by cell use all columns at once, so they fit no group; leave out "
             "groups=, or use marginals, ranges or where"
         )
 

@@ -52,7 +52,9 @@ class GridPart(ArraysPart):
                 "cells; give one for each cell, and at least one query"
             )
         if self.grid < 1 or int(values.min()) < 0 or int(values.max()) > self.grid:
-            raise ParameterError(f"a value is outside 0 to {self.grid} grid units; mend the values")
+            raise ParameterError(
+                f"a value is outside 0 to {self.grid} grid units; correct the values"
+            )
 
     @property
     def size(self) -> int:

@@ -64,10 +64,10 @@ def inside(workload: Workload, columns: tuple[int, ...]) -> tuple[Workload, Work
     kept: list[Part] = []
     moved: list[Part] = []
     for part in workload.parts:
-        found = part.inside(columns, own)
-        if found is not None:
-            kept.append(found[0])
-            moved.append(found[1])
+        within = part.inside(columns, own)
+        if within is not None:
+            kept.append(within[0])
+            moved.append(within[1])
     return (Workload(schema, tuple(kept)), Workload(own, tuple(moved))) if kept else None
 
 
@@ -188,19 +188,21 @@ def listed_cells(schema: Schema, rows: Any) -> Integers:
         if codes.ndim != 2 or codes.shape[1] != width or not len(codes):
             raise refusal
         if (codes < 0).any() or (codes >= np.array(schema.shape)).any():
-            raise ParameterError("universe= has a code that its column has not; give codes from 0")
+            raise ParameterError(
+                "universe= has a code that its column does not have; give codes from 0"
+            )
         return np.unique(codes, axis=0)
     if isinstance(rows, str) or not isinstance(rows, Sequence | np.ndarray) or not len(rows):
         raise refusal
     places = [{str(label): code for code, label in enumerate(c.labels)} for c in schema.columns]
-    found = []
+    cells = []
     for row in rows:
         if isinstance(row, str) or not isinstance(row, Sequence | np.ndarray) or len(row) != width:
             raise refusal
         for column, label, known in zip(schema.names, row, places, strict=True):
             if str(label) not in known:
                 raise ParameterError(
-                    f"universe= names {shown(label)}, which is no label of the column {column}"
+                    f"universe= names {shown(label)}, which is not a label of the column {column}"
                 )
-        found.append([known[str(label)] for label, known in zip(row, places, strict=True)])
-    return np.unique(np.array(found, np.int64), axis=0)
+        cells.append([known[str(label)] for label, known in zip(row, places, strict=True)])
+    return np.unique(np.array(cells, np.int64), axis=0)

@@ -38,10 +38,10 @@ Table = NDArray[Any]
 
 def marginal_tables(tensor: Table, wanted: Iterable[Columns]) -> dict[Columns, Table]:
     """The table of each set of columns, its axes in the order in which the set names them."""
-    found: dict[Columns, Table] = {}
+    tables: dict[Columns, Table] = {}
     order = tuple(int(i) for i in np.argsort([-size for size in tensor.shape], kind="stable"))
-    _split(tensor, tuple(range(tensor.ndim)), order, list(dict.fromkeys(wanted)), found)
-    return found
+    _split(tensor, tuple(range(tensor.ndim)), order, list(dict.fromkeys(wanted)), tables)
+    return tables
 
 
 def _split(
@@ -49,7 +49,7 @@ def _split(
     columns: Columns,
     undecided: Columns,
     wanted: list[Columns],
-    found: dict[Columns, Table],
+    tables: dict[Columns, Table],
 ) -> None:
     """Fill in the wanted tables from a table of `columns`; all of them lie inside it."""
     while undecided and len(wanted) > 1:
@@ -58,14 +58,14 @@ def _split(
         if without:
             axis = columns.index(column)
             rest = columns[:axis] + columns[axis + 1 :]
-            _split(table.sum(axis=axis), rest, undecided, without, found)
+            _split(table.sum(axis=axis), rest, undecided, without, tables)
         wanted = [each for each in wanted if column in each]
     for each in wanted:
         dropped = tuple(axis for axis, column in enumerate(columns) if column not in each)
         kept = [column for column in columns if column in each]
         smaller = table.sum(axis=dropped) if dropped else table
         turned = np.transpose(smaller, [kept.index(column) for column in each])
-        found[each] = np.ascontiguousarray(turned)
+        tables[each] = np.ascontiguousarray(turned)
 
 
 _DENSE = 1 << 22  # domains up to so many cells are counted once, whole
@@ -171,7 +171,9 @@ class Workload:
         if not isinstance(other, Workload):
             return NotImplemented
         if other.schema != self.schema:
-            raise ParameterError("workloads over different schemas have no union; bind both to one")
+            raise ParameterError(
+                "workloads over different schemas cannot be added; bind both to one"
+            )
         return Workload(self.schema, self.parts + other.parts)
 
     def __len__(self) -> int:
@@ -251,7 +253,7 @@ def bound_workload(given: Any, schema: Schema, memory: str | int) -> Workload:
         )
     if given.schema != schema:
         raise ParameterError(
-            "the workload is over another schema than the table; bind it to that one"
+            "the workload is over a different schema from that of the table; bind it to that one"
         )
     return given
 

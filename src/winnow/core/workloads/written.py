@@ -99,11 +99,11 @@ def _read(schema: Schema, plain: Mapping[str, Any]) -> Part:
 
 
 def _masks(schema: Schema, own: Mapping[str, Sequence[int]]) -> dict[int, Any]:
-    found = {}
+    masks = {}
     for name, codes in own.items():
         place = schema.names.index(name)
-        found[place] = np.isin(np.arange(schema.shape[place]), codes)
-    return found
+        masks[place] = np.isin(np.arange(schema.shape[place]), codes)
+    return masks
 
 
 def _little(words: Any) -> Any:

@@ -130,7 +130,7 @@ class TreeLayout:
         groups: dict[int, list[frozenset[int]]] = {}
         for scope in alone:
             groups.setdefault(self._home(scope), []).append(frozenset(scope.columns))
-        found: set[frozenset[int]] = set()
+        helpers: set[frozenset[int]] = set()
         for i, group in groups.items():
             most = self.cells(self._orders[i])
             group = list(dict.fromkeys(group))
@@ -140,9 +140,9 @@ class TreeLayout:
                 if _WORTH * self.tree.size(tuple(union)) > most:
                     break
                 group = [*(c for c in group if not c <= union), union]
-                found.add(union)
+                helpers.add(union)
         measured = {scope for scope in self.scopes if not scope.blocks}
-        made = {Scope(tuple(sorted(union))) for union in found} - measured
+        made = {Scope(tuple(sorted(union))) for union in helpers} - measured
         return sorted(made, key=self._rank)
 
     def _table(

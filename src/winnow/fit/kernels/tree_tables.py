@@ -162,11 +162,11 @@ class TreeTables:
     @cached_property
     def _holding(self) -> dict[int, set[int]]:
         """For each column the cliques that have it."""
-        found: dict[int, set[int]] = {}
+        holding: dict[int, set[int]] = {}
         for place, clique in enumerate(self.tree.cliques):
             for column in clique:
-                found.setdefault(column, set()).add(place)
-        return found
+                holding.setdefault(column, set()).add(place)
+        return holding
 
     @cached_property
     def _given(self) -> tuple[Floats, ...]:

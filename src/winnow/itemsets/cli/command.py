@@ -119,7 +119,7 @@ def itemsets(
     min_confidence: Annotated[
         float,
         typer.Option(
-            "--min-confidence", metavar="C", help="For --rules: leave out those below, 0 to 1."
+            "--min-confidence", metavar="C", help="For --rules: leave out rules below it, 0 to 1."
         ),
     ] = 0.5,
     record: Record = UNRECORDED,
@@ -127,8 +127,8 @@ def itemsets(
     """Release the itemsets that most baskets hold, privately.
 
     Without --items the items are private, too: a delta is needed, and fewer than K itemsets may be
-    released where no more stand out. What leaves comes with a guarantee and a receipt, which says
-    why a method was chosen.
+    released where no more stand out. The result has a guarantee and a receipt, which says why a
+    method was chosen.
     """
     from winnow.cli.files import check_targets
     from winnow.cli.recording import warn_of_other_labels
@@ -203,7 +203,12 @@ def plan(
     asked: Typed[Itemsets],
     items: Annotated[
         int | None,
-        option("--items", "M", "How many items the public list has; without it, private.", ASKED),
+        option(
+            "--items",
+            "M",
+            "How many items the public list has; leave it out where the items are private.",
+            ASKED,
+        ),
     ] = None,
     max_items: Annotated[
         int | None, option("--max-items", "L", "The most items of a basket.", ASKED)
@@ -214,7 +219,7 @@ def plan(
     relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.ADD_REMOVE,
     json: JsonOption = False,
 ) -> None:
-    """Say which support itemsets need to be found; no data are read and nothing is spent."""
+    """Predict which support itemsets need to be found; no data are read and nothing is spent."""
     from winnow.cli.printing import console, show_json
     from winnow.itemsets.about import baskets
 

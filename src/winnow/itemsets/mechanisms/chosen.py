@@ -96,8 +96,8 @@ class WeightedOrSelected(RankedSelection):
     @property
     def name(self) -> str:
         """What the receipt calls it."""
-        known = f"from a noisy support of {self.needed} on"
-        return f"weighted, k={self.k}; {known} {self.selection.name}"
+        known = f"where the noisy support is {self.needed} or more"
+        return f"weighted, k={self.k}; {known}: {self.selection.name}"
 
     @property
     def ordered(self) -> bool:

@@ -21,7 +21,7 @@ from winnow.core.tape import Tape
 from winnow.learn.audit.balanced import RULES, empty
 from winnow.learn.crossing.bins import BinnedColumns, apart
 from winnow.learn.crossing.rows import LabelledRows
-from winnow.numbers.audit import HalvingModel
+from winnow.numbers.audit.halving import HalvingModel
 from winnow.numbers.mechanism import HalvingQuantiles
 from winnow.numbers.tree import QuantileTree
 from winnow.select.audit.model import log_permute_and_flip

@@ -38,6 +38,8 @@ class BoostedModel:
     """What the choice believes that a row weighs at most."""
     weights: tuple[int, int] = (GRID, GRID)
     """What a correct row of each class counts."""
+    lean: tuple[int, ...] = (0,) * len(CELLS)
+    """What is said of every cell for the second class before the first round."""
     heaviest: int = 1
     """By how much rows that the vote has wrong are multiplied: 1."""
 
@@ -52,7 +54,8 @@ class BoostedModel:
         right = RULES[:, cells[:, 0]] == cells[:, 1]  # rules by cells
         utility = replace(self.held, class_weights=(self.most,) * 2).utility
         scale = float(self.rules._selection.scale(utility))
-        found = [(np.zeros(len(CELLS), np.int64), 0.0)]
+        lean = np.array(self.lean, np.int64)
+        found = [(np.where(cells[:, 1] == 1, lean, -lean), 0.0)]
         for number in range(self.rules.rounds):
             following = []
             for margins, log_chance in found:

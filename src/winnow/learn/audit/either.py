@@ -1,8 +1,8 @@
-"""Audits of a vote or an additive model: the rules and the last choice on all tiny neighbours.
+"""Audits of rules on top of an additive model: they and the last choice on all tiny neighbours.
 
 The noisy tables are enumerated with additive models. Here the additive model is given, as the last
-choice takes it, and what is enumerated are the rules of all rounds together with which of the two
-models is chosen.
+choice takes it, and what is enumerated are the rules of all rounds on top of it together with which
+part of all that is chosen.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from winnow.select.mechanisms.lipschitz import PermuteAndFlip
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-ADDED = np.array([0, 1])
-"""What the given additive model says of the two values of the column."""
+ADDED = np.array([-900, 700])
+"""What the given additive model says of the two values of the column, for the second class."""
 WEIGHTS = (1000, 400)
 """What a correct row of each class counts, as noisy sizes may say."""
 _DRAWN = 2_000
@@ -50,7 +50,7 @@ def made() -> EitherModel:
 
 @dataclass(frozen=True)
 class EitherLaw:
-    """The exact law of the rules, and of the choice between their vote and a given model."""
+    """The exact law of the rules, and of the choice among them and a given model."""
 
     either: EitherModel
     held: SealedLabelled
@@ -77,21 +77,24 @@ class EitherLaw:
         return Promise(Compose((first.event, last.event)), whole.citation, whole.statement)
 
     def log_probabilities(self, table: Integers) -> Floats:
-        """Of every sequence of rules with either model."""
+        """Of every sequence of rules with every choice."""
         cells = np.array(CELLS)
-        log_rules = BoostedModel(self.either.rules, self.held, weights=WEIGHTS)
+        lean = ADDED[cells[:, 0]]
+        log_rules = BoostedModel(
+            self.either.rules, self.held, weights=WEIGHTS, lean=tuple(lean.tolist())
+        )
         found = []
         sequences = product(RULES, repeat=self.either.rules.rounds)
         for log_chance, rules in zip(log_rules.log_probabilities(table), sequences, strict=True):
-            votes = np.zeros(len(CELLS), np.int64)
+            votes, said = np.zeros(len(CELLS), np.int64), [lean > 0]
             for place, rule in enumerate(rules):
-                votes += np.where(rule[cells[:, 0]] == 1, step(place), -step(place))
-            said = np.stack([ADDED[cells[:, 0]], votes > 0])
-            found.append(log_chance + self.drawn * self._log_choice(said, table))
+                votes = votes + np.where(rule[cells[:, 0]] == 1, step(place), -step(place))
+                said += [lean + votes > 0, votes > 0]
+            found.append(log_chance + self.drawn * self._log_choice(np.stack(said), table))
         return np.concatenate(found)
 
     def _log_choice(self, said: Integers, table: Integers) -> Floats:
-        """Of either of two models, by what they say of the cells."""
+        """Of every model, by what they say of the cells."""
         labels = np.array(CELLS)[:, 1]
         scores = ((said == labels) * np.array(WEIGHTS)[labels] * table).sum(axis=1)
         utility = replace(self.held, class_weights=(self.most,) * 2).utility
@@ -108,7 +111,7 @@ def either_enumerated(*, quick: bool = False) -> Iterator[AuditResult]:
 def enumerate_either(law: EitherLaw) -> AuditResult:
     """One result, in epsilon, over all tables of up to three rows."""
     return enumerate_choices(
-        "A vote or an additive model: rules and choice of neighbours are as close as was charged.",
+        "A vote, an additive model or both: those of neighbours are as close as was charged.",
         law,
         law.log_probabilities,
         len(CELLS),
@@ -118,7 +121,7 @@ def enumerate_either(law: EitherLaw) -> AuditResult:
 
 
 def either_faithful(*, seed: int) -> Iterator[AuditResult]:
-    """The choice between two models has its stated law."""
+    """The choice among models has its stated law."""
     yield fidelity_of_choice(made(), seed)
 
 
@@ -130,16 +133,17 @@ def fidelity_of_choice(
     cells = np.repeat(np.array(CELLS), table, axis=0).astype(np.int32)
     rows = LabelledRows((cells[:, 0],), cells[:, 1], np.ones(len(cells), np.int64))
     held = replace(empty(relation, 1), class_weights=WEIGHTS)
-    said = ADDED[cells[:, 0]], np.ones(len(cells), np.int64)
-    first = 0
+    ends = np.array([[0, 1], [1, 1], [0, 0]])  # what each of three models says of the two values
+    said = list(ends[:, cells[:, 0]])
+    observed = np.zeros(4, np.int64)
     for draw in range(_DRAWN):
         key, _ = single_run(either, relation, root.child(f"draw-{draw}"))
-        first += either.first(rows, held, said, key)
+        observed[either.choice(rows, held, said, key)] += 1
     law = EitherLaw.of(replace(either, epsilon=stated or either.epsilon), relation, 1)
-    chances = np.exp(law._log_choice(np.stack([ADDED[np.array(CELLS)[:, 0]], np.ones(4)]), table))
-    p_value = chi_square_p_value(np.array([first, _DRAWN - first, 0]), chances)
+    chances = np.exp(law._log_choice(ends[:, np.array(CELLS)[:, 0]], table))
+    p_value = chi_square_p_value(observed, chances)
     return fidelity_result(
-        "A vote or an additive model: the better one is chosen with its exact probability.",
+        "A vote, an additive model or both: each is chosen with its exact probability.",
         either.name,
         either.promise(relation).citation,
         p_value,

@@ -73,24 +73,24 @@ class BinnedColumns:
 
     def drawn(self, labelled: SealedLabelled, key: Key) -> tuple[Cuts, ...]:
         """Where each of the columns is cut, in their order."""
-        rows, found = key.open(labelled.rows), []
+        rows, cuts = key.open(labelled.rows), []
         for place, halving in zip(self.places, self.quantiles, strict=True):
             own = key.tape.child(f"column-{place}")
             codes = rows.codes[place].astype(np.int64), rows.weights
             drawn = quantiles_of_codes(halving, labelled.relation, codes, own, PARTS)
-            found.append(apart(drawn.tolist(), halving.size))
-        return tuple(found)
+            cuts.append(apart(drawn.tolist(), halving.size))
+        return tuple(cuts)
 
 
 def apart(codes: list[int], size: int) -> Cuts:
     """Released codes as cuts that increase, moved as little as that needs: never fewer."""
-    found: list[int] = []
+    edges: list[int] = []
     number = len(codes)
     for place, code in enumerate(sorted(codes)):
-        least = found[-1] + 1 if found else 1
-        found.append(min(max(code, least), size - 2 - (number - 1 - place)))
-    assert all(low < high for low, high in pairwise([0, *found, size - 1]))
-    return tuple(found)
+        least = edges[-1] + 1 if edges else 1
+        edges.append(min(max(code, least), size - 2 - (number - 1 - place)))
+    assert all(low < high for low, high in pairwise([0, *edges, size - 1]))
+    return tuple(edges)
 
 
 def binned(

@@ -103,8 +103,17 @@ class BoostedRules:
         if self.sizes is not None:
             ClassSizes(self.sizes).check(labelled)
 
-    def drawn(self, labelled: SealedLabelled, rules: RuleClass, key: Key) -> tuple[int, ...]:
-        """The numbers of the rules that vote, in order."""
+    def drawn(
+        self,
+        labelled: SealedLabelled,
+        rules: RuleClass,
+        key: Key,
+        lean: NDArray[np.int64] | None = None,
+    ) -> tuple[int, ...]:
+        """The numbers of the rules that vote, in order.
+
+        ``lean`` is what is said of every row before the first vote, by what was released earlier.
+        """
         tape = key.tape
         weights = labelled.class_weights or (GRID,) * 2
         if self.sizes is not None:
@@ -113,6 +122,8 @@ class BoostedRules:
         utility = replace(labelled, class_weights=weights).utility
         rows = key.open(labelled.rows)
         margins = np.zeros(len(rows.labels), np.int64)
+        if lean is not None:
+            margins = np.where(rows.positive, lean, -lean)
         chosen: list[int] = []
         for number in range(self.rounds):
             scores = weighed_scores(rows, rules, weights, margins)

@@ -149,7 +149,7 @@ def _codes(where: str, feature: Feature, values: Any, rows: int) -> NDArray[np.i
         )
     if (codes == UNKNOWN).any():
         raise DataError(
-            f"{where} holds a value that was not declared, or a missing one; mend it, or "
+            f"{where} holds a value that was not declared, or a missing one; correct it, or "
             "declare 'other'"
         )
     return codes
@@ -167,7 +167,9 @@ def numbers_of(labels: Any, classes: Classes) -> NDArray[np.int32]:
             numbers[same] = number
     if (numbers < 0).any():
         if len(classes) > 2:
-            raise DataError("a label is none of the declared classes; name all in classes=")
+            raise DataError(
+                "a label is not one of the declared classes; name all of them in classes="
+            )
         raise DataError(
             f"a label is neither {shown(classes[0])} nor {shown(classes[1])}; declare the two "
             "classes with classes=(negative, positive), or learn one class against the others, as "

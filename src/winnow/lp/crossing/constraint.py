@@ -102,12 +102,12 @@ class ConstraintRun:
         values = -self._b
         for j in np.flatnonzero(x):
             self._rows.add_column(int(j), float(x[j]), values)
-        found = int(np.count_nonzero(values > tolerance))
+        unmet = int(np.count_nonzero(values > tolerance))
         multiplier = self._mechanism.check_multiplier
         assert multiplier is not None
         width = exact("check_multiplier", multiplier)
         stream = tape.child("check").stream()
-        return found + MEASUREMENTS[self._mechanism.measurement].draw(stream, width)
+        return unmet + MEASUREMENTS[self._mechanism.measurement].draw(stream, width)
 
     def __repr__(self) -> str:
         return "<run of a constraint-private LP>"

@@ -124,9 +124,9 @@ class LazyColumns:
             scores = np.rint(-self._rows.sums(y, ids) * self._scale[ids] * self._grid)
             self._spent += batch * _PROPOSAL + _SINGLE * int(self._entries[ids].sum())
             self.scored += batch
-            found = self._accepted(scores.astype(np.int64), bounds, uniforms, item)
-            if found is not None:
-                return int(ids[found])
+            accepted = self._accepted(scores.astype(np.int64), bounds, uniforms, item)
+            if accepted is not None:
+                return int(ids[accepted])
             item += batch
             batch = min(2 * batch, _LARGEST_BATCH)
 
@@ -206,11 +206,11 @@ class LazyColumns:
 def uniform_below(bound: int, count: int, words: _Cursor) -> Integers:
     """Uniform whole numbers below `bound` <= 2^62, by rejection of 64-bit words cut to its bits."""
     mask = np.uint64((1 << (bound - 1).bit_length()) - 1)
-    found = np.empty(0, np.int64)
-    while len(found) < count:
-        wanted = 2 * (2 * (count - len(found)) + 8)
+    drawn = np.empty(0, np.int64)
+    while len(drawn) < count:
+        wanted = 2 * (2 * (count - len(drawn)) + 8)
         read = words.tape.words(words.first, wanted).astype(np.uint64)
         words.first += wanted
         values = ((read[::2] << np.uint64(32)) | read[1::2]) & mask
-        found = np.concatenate([found, values[values < np.uint64(bound)].astype(np.int64)])
-    return found[:count]
+        drawn = np.concatenate([drawn, values[values < np.uint64(bound)].astype(np.int64)])
+    return drawn[:count]

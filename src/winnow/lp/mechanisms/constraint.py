@@ -94,8 +94,8 @@ class ConstraintPrivateLp:
         low, high = (exact("entries", end) for end in self.entries)
         if not low < high or low > 0 or high < 0:
             raise ParameterError(
-                f"entries=({self.entries[0]}, {self.entries[1]}) is no public range of the entries "
-                "of A with 0 in it; give (low, high) with low <= 0 <= high"
+                f"entries=({self.entries[0]}, {self.entries[1]}) is not a public range of the "
+                "entries of A with 0 in it; give (low, high) with low <= 0 <= high"
             )
         least, most = (exact("sides", end) for end in self.sides)
         if least > most:

@@ -60,11 +60,11 @@ class BoundsModel:
 
     def told(self, one: Rows, other: Rows) -> float:
         """How far the ends of two tables are from each other."""
-        found = 0.0
+        loss = 0.0
         for side in self.mechanism.sides:
             pairs = zip(_law(self, side, one), _law(self, side, other), strict=True)
-            found += max(abs(math.log(p / q)) for p, q in pairs)
-        return found
+            loss += max(abs(math.log(p / q)) for p, q in pairs)
+        return loss
 
 
 @cache

@@ -21,7 +21,7 @@ def drawn_edges(
 ) -> tuple[int, ...]:
     """The place of one edge for each side; ``NONE``: the bound is the end of the grid."""
     rows = key.open(rows_for(table, [(side.place,) for side in sides]))
-    found = []
+    edges = []
     for number, (side, target) in enumerate(zip(sides, targets, strict=True)):
         codes, weights = rows.of((side.place,))
         own = codes[side.place].astype(np.int64)
@@ -31,5 +31,5 @@ def drawn_edges(
         counts = bin_counts(places, weights[kept], len(side.distances))
         positions = np.repeat(np.arange(len(counts)), counts)
         segment = Segment(positions, NONE, len(side.distances))
-        found.append(drawn(segment, target, key.tape.child(f"side-{number}")))
-    return tuple(found)
+        edges.append(drawn(segment, target, key.tape.child(f"side-{number}")))
+    return tuple(edges)

@@ -94,12 +94,12 @@ class TailEdges:
         """The first and the last code of each column within its bounds."""
         targets = [RankTarget(Fraction(1), self.rate, self.beyond(side)) for side in self.sides]
         places = drawn_edges(table, self.sides, targets, key)
-        found: dict[str, tuple[int, int]] = {}
+        bounds: dict[str, tuple[int, int]] = {}
         for side, place in zip(self.sides, places, strict=True):
             distance = side.distances[-1]
             if place != NONE:
                 distance = HEADROOM * side.distances[place]
-            low, high = found.get(side.column, (side.origin, side.origin))
+            low, high = bounds.get(side.column, (side.origin, side.origin))
             code = side.code(distance)
-            found[side.column] = (low, code) if side.upward else (code, high)
-        return found
+            bounds[side.column] = (low, code) if side.upward else (code, high)
+        return bounds

@@ -6,62 +6,31 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from winnow.core.key import Key
-from winnow.core.notebook import Card, InNotebook, text_card
 from winnow.core.options import takes
-from winnow.core.padding import Padding
-from winnow.core.plan import Plan
-from winnow.core.released import Released
 from winnow.errors import ParameterError
-from winnow.foreign import guarded
 from winnow.numbers.about import AskedColumn, asked_column
 from winnow.numbers.bounds.edges import sides_of
 from winnow.numbers.bounds.mechanism import TailEdges
 from winnow.numbers.bounds.request import Bounds, PlannedBounds
 from winnow.numbers.bounds.result import ReleasedBounds
-from winnow.privacy import Budget
 from winnow.read.about import AboutTable, about_table
-from winnow.read.crossing import SealedTable, sealed_table
+from winnow.read.crossing import SealedTable
+from winnow.read.table_plan import TablePlan
 
 _SECONDS, _SECONDS_OF_ROW = 0.05, 1e-7
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class BoundsPlan(Plan[SealedTable, ReleasedBounds], InNotebook):
+class BoundsPlan(TablePlan[ReleasedBounds]):
     """What ``winnow.bounds`` charges, draws and promises, before rows are looked at."""
 
     mechanism: TailEdges
     asked: Bounds = field(repr=False)
-    about: AboutTable = field(repr=False)
-    """What is public of the table."""
-
-    @property
-    def epsilon(self) -> float:
-        """The epsilon that was asked for, or found for a wanted error."""
-        return float(self.asked.epsilon)
 
     @property
     def error(self) -> float:
         """How many rows lie beyond an end at most, with probability 0.95."""
         return float(self.mechanism.least_rows)
-
-    def ready(self, data: Any) -> SealedTable:
-        """The table; that of another plan is refused."""
-        table = sealed_table(data)
-        self.about.check(about_table(table))
-        return table
-
-    @guarded
-    def run(
-        self,
-        data: SealedTable,
-        *,
-        budget: Budget | None = None,
-        seed: int | None = None,
-        padding: Padding | None = None,
-    ) -> Released[ReleasedBounds]:
-        """Charge the budget, draw the ends, and release them."""
-        held = padding or self.asked.running.padding()
-        return super().run(data, budget=budget, seed=seed, padding=held)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data, ready for JSON."""
@@ -83,24 +52,19 @@ class BoundsPlan(Plan[SealedTable, ReleasedBounds], InNotebook):
             ],
         }
 
-    def _card(self) -> Card:
-        return text_card(str(self))
-
-    def __str__(self) -> str:
-        return "\n".join(
-            [
-                super().__str__(),
-                "",
-                *(
-                    f"{'high' if side.upward else 'low'}: about {self.mechanism.beyond(side):,} "
-                    f"rows beyond one of {len(side.distances)} edges, then twice as far from zero"
-                    for side in self.mechanism.sides
-                ),
-                "",
-                f"With probability 0.95 at most {self.error:,.0f} rows lie beyond an end. With "
-                "fewer rows than that it says little, or is the declared one.",
-            ]
+    def lines(self) -> list[str]:
+        """What to expect of each end."""
+        sides = (
+            f"{'high' if side.upward else 'low'}: about {self.mechanism.beyond(side):,} "
+            f"rows beyond one of {len(side.distances)} edges, then twice as far from zero"
+            for side in self.mechanism.sides
         )
+        return [
+            *sides,
+            "",
+            f"With probability 0.95 at most {self.error:,.0f} rows lie beyond an end. With "
+            "fewer rows than that it says little, or is the declared one.",
+        ]
 
 
 @takes(PlannedBounds)

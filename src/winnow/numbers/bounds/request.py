@@ -60,18 +60,17 @@ class PlannedBounds(AskedBounds):
 
     error: Annotated[
         Real | None,
-        Option("How many rows may lie beyond a bound, in the place of epsilon=.", "ROWS", above=0),
+        Option("Instead of epsilon=: how many rows may lie beyond a bound.", "ROWS", above=0),
     ] = None
 
     def plan(self, about: Any) -> BoundsPlan:
         """The plan at epsilon=, or at the least epsilon that leaves so many rows beyond."""
+        from winnow.core.wanted import epsilon_for
         from winnow.numbers.bounds.plan import planned
 
-        if (self.epsilon is None) == (self.error is None):
-            raise ParameterError("a plan has an epsilon or a wanted error; give epsilon= or error=")
         said = {each.name: getattr(self, each.name) for each in fields(AskedBounds)}
-        if self.error is None:
-            return planned(Bounds(**said), about)
-        at_one = planned(Bounds(**{**said, "epsilon": 1}), about).error
-        # An error is a whole number of rows, rounded up.
-        return planned(Bounds(**{**said, "epsilon": at_one / max(float(self.error), 1)}), about)
+
+        def at(epsilon: Real) -> BoundsPlan:
+            return planned(Bounds(**{**said, "epsilon": epsilon}), about)
+
+        return at(epsilon_for(self.epsilon, self.error, lambda epsilon: at(epsilon).error))

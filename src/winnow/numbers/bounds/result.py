@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from winnow.core.frames import Columns, Framed
-from winnow.core.notebook import Card, InNotebook, columns_card, number_text
-from winnow.core.saving import check_target, save_columns, write_json
+from winnow.core.frames import Columns
+from winnow.core.notebook import Card, ReleasedValue, columns_card, number_text
+from winnow.core.saving import Saved
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedBounds(InNotebook, Framed):
+class ReleasedBounds(ReleasedValue, Saved):
     """The ends of a column; a declaration takes them as ``low`` and ``high``, with ``clip``."""
 
     column: str
@@ -37,17 +35,10 @@ class ReleasedBounds(InNotebook, Framed):
         """The bounds as plain data, ready for JSON."""
         return {"column": self.column, "low": self.low, "high": self.high, "beyond": self.beyond}
 
-    def save(self, path: str | Path, *, about: Mapping[str, Any] | None = None) -> None:
-        """Save whole or not at all, as CSV, Parquet or JSON, with guarantee and receipt."""
-        target = Path(path)
-        check_target(target)
-        if target.suffix.lower() == ".json":
-            write_json(target, self.to_dict() | ({"about": dict(about)} if about else {}))
-        else:
-            save_columns(target, self.to_columns(), about)
-
     def _card(self) -> Card:
-        return columns_card(f"Bounds of {self.column}", self.to_columns(), 1)
+        card = columns_card(f"Bounds of {self.column}", self.to_columns(), 1)
+        said = f"at most {self.beyond:,} rows each, with probability 0.95"
+        return card.with_notes(("beyond", said))
 
     def __repr__(self) -> str:
         return f"<bounds of {self.column}: {number_text(self.low)} to {number_text(self.high)}>"

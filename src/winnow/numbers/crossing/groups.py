@@ -15,6 +15,7 @@ from winnow.core.relation import Relation
 from winnow.core.sealed import PublicFact
 from winnow.core.tape import Tape
 from winnow.errors import DataError
+from winnow.numbers.crossing.joint import JointTarget, drawn_lists
 from winnow.numbers.crossing.segment import RankTarget, Segment, drawn
 from winnow.numbers.tree import Node, QuantileTree
 from winnow.read.crossing import SealedTable, number_of_rows, rows_for
@@ -25,12 +26,8 @@ MOST_ROWS = 1 << 31
 """Rows are sorted one by one, 16 bytes each; and ranks times parts of a row stay in 64 bits."""
 
 
-class Halving(Protocol):
-    """What a draw asks of the mechanism; all of it is public."""
-
-    @property
-    def tree(self) -> QuantileTree:
-        """The order of the quantiles."""
+class Grouped(Protocol):
+    """What a draw asks of any mechanism; all of it is public."""
 
     @property
     def size(self) -> int:
@@ -40,12 +37,31 @@ class Halving(Protocol):
     def groups(self) -> int:
         """How many groups there are."""
 
+
+class Halving(Grouped, Protocol):
+    """What halving is asked for, too."""
+
+    @property
+    def tree(self) -> QuantileTree:
+        """The order of the quantiles."""
+
     @property
     def level(self) -> object:
         """None: no ends of intervals are drawn."""
 
     def target(self, node: Node, relation: Relation, points: int, *, low_end: bool) -> RankTarget:
         """What is drawn in a segment of so many points."""
+
+
+class Jointly(Grouped, Protocol):
+    """What a draw of whole lists is asked for, too."""
+
+    @property
+    def parts(self) -> tuple[int, ...]:
+        """The quantiles in ascending order."""
+
+    def target(self, relation: Relation) -> JointTarget:
+        """What is drawn of each group."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +109,17 @@ def drawn_quantiles(
     return DrawnQuantiles(codes, np.minimum(low, codes), np.maximum(high, codes))
 
 
+def drawn_jointly(
+    jointly: Jointly, table: SealedTable, column: int, by: tuple[int, ...], key: Key, parts: int
+) -> DrawnQuantiles:
+    """All quantiles of all groups, each group's as one list."""
+    tape, target = key.tape, jointly.target(table.relation)
+    codes = np.zeros((jointly.groups, len(jointly.parts)), np.int64)
+    for number, segment in enumerate(_groups(jointly, table, column, by, key, parts)):
+        codes[number] = drawn_lists(segment, target, tape.child(f"group-{number}")) // parts
+    return DrawnQuantiles(codes)
+
+
 def quantiles_of_codes(
     halving: Halving, relation: Relation, rows: tuple[Integers, Integers], tape: Tape, parts: int
 ) -> Integers:
@@ -124,16 +151,16 @@ class _Run:
     tape: Tape
     low_end: bool
 
-    def all_of(self, node: Node, segment: Segment, found: Integers) -> None:
+    def all_of(self, node: Node, segment: Segment, values: Integers) -> None:
         """Draw a quantile, and those on both sides of it."""
         if node.leaf:  # nothing is split: ties may stay
-            found[node.place] = self._one(node, segment.coarse(self.parts))
+            values[node.place] = self._one(node, segment.coarse(self.parts))
             return
         at = self._one(node, segment)
-        found[node.place] = at // self.parts
+        values[node.place] = at // self.parts
         for side, rows in zip((node.before, node.after), segment.split(at), strict=True):
             if side is not None:
-                self.all_of(side, rows, found)
+                self.all_of(side, rows, values)
 
     def _one(self, node: Node, segment: Segment) -> int:
         points = max(1, segment.stop - segment.start)
@@ -142,7 +169,7 @@ class _Run:
 
 
 def _groups(
-    halving: Halving,
+    halving: Grouped,
     table: SealedTable,
     column: int,
     by: tuple[int, ...],

@@ -12,7 +12,7 @@ from itertools import pairwise
 from winnow.audit.result import AuditResult, as_twin
 from winnow.core.relation import Relation
 from winnow.core.together import Together
-from winnow.numbers.audit import HalvingModel, Rows, made, neighbours
+from winnow.numbers.audit.halving import HalvingModel, Rows, made, neighbours
 from winnow.numbers.histogram.plan import planned
 from winnow.numbers.histogram.request import Histogram
 from winnow.privacy import Compose, Promise

@@ -10,15 +10,11 @@ from typing import Any
 from winnow.core.checks import Real, exact
 from winnow.core.column import Column
 from winnow.core.key import Key
-from winnow.core.notebook import Card, InNotebook, lines_card
 from winnow.core.options import takes
-from winnow.core.padding import Padding
-from winnow.core.plan import Plan
-from winnow.core.released import Released
 from winnow.core.schema import Schema
 from winnow.core.together import Together
+from winnow.core.wanted import epsilon_for
 from winnow.errors import ParameterError
-from winnow.foreign import guarded
 from winnow.numbers.about import AskedColumn, asked_column
 from winnow.numbers.histogram.bins import Bins, bins_between, bins_column, equal_bins
 from winnow.numbers.histogram.bins import quantile_bins as between_quantiles
@@ -28,11 +24,12 @@ from winnow.numbers.histogram.result import ReleasedHistogram, counted_bins
 from winnow.numbers.plan import QuantilesPlan
 from winnow.numbers.plan import planned as planned_quantiles
 from winnow.numbers.request import Quantiles
-from winnow.privacy import Budget, guarantee_of
+from winnow.privacy import guarantee_of
 from winnow.read.about import AboutTable, about_table
-from winnow.read.crossing import SealedTable, sealed_table
+from winnow.read.crossing import SealedTable
+from winnow.read.table_plan import TablePlan
 from winnow.release.tables.plan import TabulatePlan
-from winnow.release.tables.plan import planned as planned_tables
+from winnow.release.tables.plan import planned_under as planned_tables
 from winnow.release.tables.request import Tabulate
 from winnow.release.tables.result import ReleasedTables
 
@@ -43,23 +40,16 @@ the cumulative distribution, within 1.36 of the best of them in each of 16 setti
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class HistogramPlan(Plan[SealedTable, ReleasedHistogram], InNotebook):
+class HistogramPlan(TablePlan[ReleasedHistogram]):
     """What ``winnow.histogram`` charges, draws and promises, before rows are looked at."""
 
     asked: Histogram = field(repr=False)
-    about: AboutTable = field(repr=False)
-    """What is public of the table."""
     bins: Bins | None = field(repr=False)
     """Public bins; None: quantiles are found first."""
     counting: TabulatePlan = field(repr=False)
     """How the rows in the bins are counted."""
     edges: QuantilesPlan | None = field(default=None, repr=False)
     """How the edges are found, where they are private."""
-
-    @property
-    def epsilon(self) -> float:
-        """The epsilon that was asked for, or found for a wanted error."""
-        return float(self.asked.epsilon)
 
     @property
     def error(self) -> float:
@@ -75,25 +65,6 @@ class HistogramPlan(Plan[SealedTable, ReleasedHistogram], InNotebook):
     def edge_error(self) -> float | None:
         """The largest expected rank error of an edge, in rows; None: edges are public."""
         return None if self.edges is None else self.edges.error
-
-    def ready(self, data: Any) -> SealedTable:
-        """The table; that of another plan is refused."""
-        table = sealed_table(data)
-        self.about.check(about_table(table))
-        return table
-
-    @guarded
-    def run(
-        self,
-        data: SealedTable,
-        *,
-        budget: Budget | None = None,
-        seed: int | None = None,
-        padding: Padding | None = None,
-    ) -> Released[ReleasedHistogram]:
-        """Charge the budget, draw the edges and all counts, and release them."""
-        held = padding or self.asked.running.padding()
-        return super().run(data, budget=budget, seed=seed, padding=held)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data, ready for JSON."""
@@ -112,16 +83,10 @@ class HistogramPlan(Plan[SealedTable, ReleasedHistogram], InNotebook):
 
     def lines(self) -> list[str]:
         """What to expect, in sentences."""
-        found = [f"{self.answers:,} counts, each with a standard error of {self.error:.3g} rows"]
+        text = [f"{self.answers:,} counts, each with a standard error of {self.error:.3g} rows"]
         if self.edge_error is not None:
-            found.append(f"edges lie within about {self.edge_error:.3g} rows of their quantiles")
-        return found
-
-    def _card(self) -> Card:
-        return lines_card(f"{self.name}, {self.guarantee}", [], *self.lines())
-
-    def __str__(self) -> str:
-        return "\n".join([super().__str__(), "", *self.lines()])
+            text.append(f"edges lie within about {self.edge_error:.3g} rows of their quantiles")
+        return text
 
 
 @takes(PlannedHistogram)
@@ -136,21 +101,12 @@ def histogram(about: AboutTable | SealedTable, asked: PlannedHistogram) -> Histo
 
 
 def planned_for(asked: PlannedHistogram, about: Any) -> HistogramPlan:
-    """The plan at the epsilon, or at the least of four digits that brings the error."""
-    if (asked.epsilon is None) == (asked.error is None):
-        raise ParameterError("a plan has an epsilon or a wanted error; give epsilon= or error=")
-    if asked.epsilon is not None:
-        return planned(asked.at(asked.epsilon), about)
-    assert asked.error is not None
-    wanted = float(asked.error)
-    low, high = 2.0**-20, 2.0**20
-    if planned(asked.at(high), about).error > wanted:
-        raise ParameterError(f"error={wanted:g} is not reached by any epsilon; allow more")
-    while high / low > 1.0001:
-        middle = (low * high) ** 0.5
-        reached = planned(asked.at(middle), about).error <= wanted
-        low, high = (low, middle) if reached else (middle, high)
-    return planned(asked.at(high), about)
+    """The plan at the epsilon, or at the least that brings the error."""
+
+    def error(epsilon: float) -> float:
+        return planned(asked.at(epsilon), about).error
+
+    return planned(asked.at(epsilon_for(asked.epsilon, asked.error, error)), about)
 
 
 def planned(asked: Histogram, about: Any) -> HistogramPlan:
@@ -239,8 +195,8 @@ def _draw(
         bins = public
         if bins is None:
             assert edges is not None
-            found = edges.mechanism.drawn(table, of.place, (), key.child("edges"))
-            bins = between_quantiles(column, of.grid, found.codes[0].tolist())
+            drawn = edges.mechanism.drawn(table, of.place, (), key.child("edges"))
+            bins = between_quantiles(column, of.grid, drawn.codes[0].tolist())
         private = binned(table, [(of.place, bins)], schema)
         counted: ReleasedTables = counting.draw(private, key.child("counts"))
         return counted_bins(name, bins, counted.tables[0])

@@ -104,7 +104,7 @@ class PlannedHistogram(AskedHistogram):
     error: Annotated[
         Real | None,
         Option(
-            "The standard error of a count that is wanted in the place of epsilon=, in rows.",
+            "Instead of epsilon=: the standard error of a count to reach, in rows.",
             "ROWS",
             above=0,
         ),

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.drawing import Plotted
-from winnow.core.frames import Columns, Framed
+from winnow.core.frames import Columns
 from winnow.core.notebook import Card, columns_card, number_text
-from winnow.core.saving import check_target, save_columns, with_counted, write_json
+from winnow.core.saving import Saved
 from winnow.numbers.histogram.bins import Bins
 from winnow.release.tables.intervals import Estimates
 from winnow.release.tables.result import ReleasedTable
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ReleasedHistogram(Plotted, Framed, Estimates):
+class ReleasedHistogram(Plotted, Saved, Estimates):
     """Counts of the rows in bins of a column of numbers, and of those without a number."""
 
     column: str
@@ -95,32 +94,22 @@ class ReleasedHistogram(Plotted, Framed, Estimates):
             further=further,
         )
 
-    def save(self, path: str | Path, *, about: Mapping[str, Any] | None = None) -> None:
-        """Save whole or not at all, as CSV, Parquet or JSON, with guarantee and receipt."""
-        target = Path(path)
-        check_target(target)
-        if target.suffix.lower() == ".json":
-            write_json(target, self.to_dict() | ({"about": dict(about)} if about else {}))
-        else:
-            counted = (about or {}).get("receipt", {}).get("counted", "")
-            save_columns(target, with_counted(self.to_columns(), counted), about)
-
     def readable(self, level: float = 0.95) -> Columns:
         """Columns as texts for people: what is counted, the count, its error and interval."""
         columns = self.to_columns(level)
         digits = 0 if float(np.min(self.standard_error, initial=np.inf)) >= 1 else 1
-        found: Columns = {"bin": columns["bin"].astype(str)}
+        shown_columns: Columns = {"bin": columns["bin"].astype(str)}
         unit = 10.0**digits
         outward = {"low": np.floor, "high": np.ceil}
         for name in ("count", "standard_error", "low", "high"):
             held = columns[name]
             if name == "standard_error":
-                found[name] = np.array([number_text(float(each)) for each in held])
+                shown_columns[name] = np.array([number_text(float(each)) for each in held])
                 continue
             shown = outward[name](held * unit) / unit if name in outward else np.round(held, digits)
             whole = 0 if held.dtype == np.int64 else digits
-            found[name] = np.array([f"{each + 0.0:,.{whole}f}" for each in shown.tolist()])
-        return found
+            shown_columns[name] = np.array([f"{each + 0.0:,.{whole}f}" for each in shown.tolist()])
+        return shown_columns
 
     def _card(self) -> Card:
         title = f"Histogram of {self.column}: {self.estimate.size:,} counts"

@@ -77,14 +77,14 @@ class MomentsModel:
             for own in combinations_with_replacement(row, size)
         ]
         instead: list[Person] = [()] if self.relation is Relation.ADD_REMOVE else people
-        found: dict[bytes, Integers] = {}
+        vectors: dict[bytes, Integers] = {}
         for others in ((), (row[0],), (row[len(row) // 2],)):  # sums are rounded after all rows
             parts = {own: self._parts((*others, *own), columns) for own in {*people, *instead}}
             for one, other in product(people, instead):
                 moved = parts[one] - parts[other]
                 if moved.any():
-                    found[np.abs(moved).tobytes()] = moved
-        return list(found.values())
+                    vectors[np.abs(moved).tobytes()] = moved
+        return list(vectors.values())
 
     @property
     def _size_is_public(self) -> bool:
@@ -114,12 +114,12 @@ def _told(moved: Integers, scale: Fraction) -> float:
     every = np.arange(-reach, reach + 1)
     outcomes = np.stack(np.meshgrid(*[every] * size, indexing="ij")).reshape(size, -1).T
     centre = np.abs(outcomes).max(axis=1)
-    found = 0.0
+    loss = 0.0
     for own in moved:
         if own.any():
             away = np.abs(outcomes - own).max(axis=1)
-            found += float(np.abs(away - centre).max()) / float(scale)
-    return found
+            loss += float(np.abs(away - centre).max()) / float(scale)
+    return loss
 
 
 def models() -> Iterator[tuple[str, MomentsModel]]:

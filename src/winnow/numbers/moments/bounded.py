@@ -63,9 +63,9 @@ class BoundedSums:
         self, table: SealedTable, by: tuple[int, ...], key: Key
     ) -> tuple[dict[str, ValuedColumn], NoisySums, Integers]:
         """The columns within their bounds, the sums that are measured of them, and these."""
-        found = self.ends.drawn(table, key.child("bounds"))
+        ends = self.ends.drawn(table, key.child("bounds"))
         columns = {
-            each.column.name: each.column.within(*found[each.column.name])
+            each.column.name: each.column.within(*ends[each.column.name])
             for each in self.sums.measured
             if each.column is not None
         }

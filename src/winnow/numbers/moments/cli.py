@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from winnow.cli.derived import Typed
+from winnow.cli.of_table import TableRun
 from winnow.cli.options import (
     ASKED,
     AssumedRowsPerPersonOption,
     JsonOption,
-    OutOption,
     SchemaOption,
-    SeedOption,
     relation_of_people,
 )
-from winnow.cli.private_table import PrivateTable
-from winnow.cli.recording import UNRECORDED, Record, warn_of_other_labels
-from winnow.cli.reporting import reported, saved_then_shown
+from winnow.cli.reporting import reported
 from winnow.core.relation import Relation
-from winnow.errors import ParameterError
 from winnow.numbers.moments.request import Moments, PlannedMoments
 
 if TYPE_CHECKING:
-    from winnow.core.released import Released
-    from winnow.numbers.moments.result import ReleasedMoments
-
-_MOST_SHOWN = 200
-"""Numbers that the terminal shows."""
+    pass
 
 EXAMPLES = """\
 Examples:
@@ -46,69 +37,23 @@ A schema is a JSON file: {"income": {"type": "number", "low": 0, "high": 200000,
 
 @reported()
 def moments(
-    private: PrivateTable,
+    run: TableRun,
     asked: Typed[Moments],
-    seed: SeedOption = None,
-    record: Record = UNRECORDED,
-    out: OutOption = None,
-    json: JsonOption = False,
 ) -> None:
     """Release counts, sums, means, variances and deviations of columns of numbers.
 
-    All are charged once, with the error and an interval beside each. Those of groups share no
-    budget, as one row is in one group.
+    All are charged once, each with an error and an interval. Groups do not share the
+    budget, since a row is in one group only.
     """
-    from winnow.cli.files import check_targets, refuse_overwriting
-    from winnow.core.saving import receipt_path
-
-    relation, budget = private.account(record)
-    read = [*private.files(), private.schema]
-    check_targets(read, out, None)
-    if out is not None and out.suffix.lower() == ".csv":
-        refuse_overwriting(read, "--out", receipt_path(out))
-    request = asked(budget=budget, seed=seed)
+    request = asked()
     used = list(dict.fromkeys([*request.by, *request.values]))
-    declared = private.declared(*used).subset(used)
-    planned = request.plan(private.about(declared, relation))
-    if out is None and not json and planned.answers > _MOST_SHOWN:
-        raise ParameterError(
-            f"these are more than {_MOST_SHOWN} numbers, too many to show; give --out or --json"
-        )
-    with private.busy():
-        sealed = private.read(declared, relation, seed=seed)
-    warn_of_other_labels(budget, sealed)
-    released = request.plan(sealed).run(sealed, budget=budget, seed=seed)
-    with saved_then_shown(
-        released, json, lambda: _show(released, out), "the moments are released and printed"
-    ):
-        if out is not None:
-            released.value.save(out, about=released.to_about())
-
-
-def _show(released: Released[ReleasedMoments], out: Path | None) -> None:
-    from rich.text import Text
-
-    from winnow.cli.printing import add_receipt, console, grid, pairs, visible
-    from winnow.core.notebook import number_text
-
-    value = released.value
-    columns = value.to_columns()
-    labels = len(value.by) + 2
-    show, lines = console(), pairs()
-    if out is None:
-        heads = [(name, "left" if i < labels else "right") for i, name in enumerate(columns)]
-        plain: list[list[Any]] = [
-            [str(v) if i < labels else number_text(v) for v in column.tolist()]
-            for i, column in enumerate(columns.values())
-        ]
-        show.print(grid(heads, zip(*plain, strict=True)))
-    else:
-        lines.add_row("moments", Text(visible(out), style="bold green"))
-    lines.add_row("intervals", f"{100 * value.level:g} %, each by itself")
-    for note in value.notes:
-        lines.add_row("note", note)
-    add_receipt(lines, released)
-    show.print(lines)
+    run.release(
+        "moments",
+        asked,
+        run.private.declared(*used).subset(used),
+        title="Moments",
+        answers=lambda request, about: request.plan(about).answers,
+    )
 
 
 PLAN_EXAMPLES = """\
@@ -123,7 +68,8 @@ RowsOption = Annotated[
     int | None,
     typer.Option(
         "--rows",
-        help="How many rows the table has; a public or assumed number. A mean's error is over it.",
+        help="How many rows the table has; a public or assumed number. The error of a mean "
+        "depends on it.",
         rich_help_panel=ASKED,
     ),
 ]
@@ -138,7 +84,7 @@ def plan(
     relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
     json: JsonOption = False,
 ) -> None:
-    """Say how far off moments would be; no data are read and nothing is spent."""
+    """Predict the errors of means and other moments; no data are read and nothing is spent."""
     from winnow.cli.printing import console, show_json
     from winnow.core.schema import Schema
     from winnow.read.about import table as about_table

@@ -52,15 +52,15 @@ def noisy_sums(
     sets = {(*by, *(() if each.column is None else (each.column.place,))) for each in measured}
     rows = key.open(rows_for(table, sets))
     powers = _Powers(rows, by, table.schema.shape, groups)
-    found = np.zeros((groups, len(measured)), np.int64)
+    sums = np.zeros((groups, len(measured)), np.int64)
     for number, each in enumerate(measured):
-        found[:, number] = in_parts(powers.total(each), each, parts)
+        sums[:, number] = in_parts(powers.total(each), each, parts)
     if law == "box":
-        return found + box_noise(key.tape.child("box"), groups, len(measured), noise[0])
+        return sums + box_noise(key.tape.child("box"), groups, len(measured), noise[0])
     for number, variance in enumerate(noise):
         own = key.tape.child(f"sum-{number}")
-        found[:, number] += discrete_gaussian_array(own, groups, variance)
-    return found
+        sums[:, number] += discrete_gaussian_array(own, groups, variance)
+    return sums
 
 
 def in_parts(sums: Whole, each: MeasuredSum, parts: int) -> Integers:
@@ -79,11 +79,11 @@ class _Powers:
 
     def total(self, each: MeasuredSum) -> Whole:
         """The sum of a + b k + c k^2 in every group."""
-        found: Whole = np.zeros(self._groups, object)
+        total: Whole = np.zeros(self._groups, object)
         for power, factor in enumerate(each.factors):
             if factor:
-                found = found + factor * self._power(each, power)
-        return found
+                total = total + factor * self._power(each, power)
+        return total
 
     def _power(self, each: MeasuredSum, power: int) -> Whole:
         place = None if each.column is None else each.column.place

@@ -142,17 +142,17 @@ def measured_for(
     all where it is public. Sums alone need no number of rows: their values are measured as they
     are, but for those within private bounds, which might lie far from zero.
     """
-    asked, found = set(statistics), []
+    asked, sums = set(statistics), []
     alone = asked == {"sum"} and not bounded
     if not alone and not rows_are_public and any(not each.optional for each in columns):
-        found.append(all_rows())
+        sums.append(all_rows())
     for column in columns:
         if not alone and column.optional:
-            found.append(rows_with(column))
+            sums.append(rows_with(column))
         if alone and (column.optional or not rows_are_public):
-            found.append(total(column))
+            sums.append(total(column))
         elif asked - {"count"}:
-            found.append(first(column))
+            sums.append(first(column))
         if asked & SQUARED:
-            found.append(second(column))
-    return tuple(found)
+            sums.append(second(column))
+    return tuple(sums)

@@ -152,9 +152,9 @@ def _chance(t: float, direction: tuple[float, ...], size: int) -> float:
 def _beyond(t: Floats, direction: tuple[float, ...]) -> Floats:
     """P(|sum a_i U_i| > t): twice the volume of a corner of the cube."""
     many = len(direction)
-    found = np.zeros_like(t)
+    tail = np.zeros_like(t)
     for signs in product((1, -1), repeat=many):
         ends = sum(sign * each for sign, each in zip(signs, direction, strict=True))
-        found += math.prod(signs) * np.maximum(ends - t, 0.0) ** many
+        tail += math.prod(signs) * np.maximum(ends - t, 0.0) ** many
     whole = math.factorial(many) * math.prod(2 * each for each in direction)
-    return np.asarray(np.clip(2 * found / whole, 0.0, 1.0))
+    return np.asarray(np.clip(2 * tail / whole, 0.0, 1.0))

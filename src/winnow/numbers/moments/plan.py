@@ -13,13 +13,9 @@ import numpy as np
 
 from winnow.core.checks import exact
 from winnow.core.key import Key
-from winnow.core.notebook import Card, InNotebook, lines_card, ruled
 from winnow.core.options import takes
-from winnow.core.padding import Padding
-from winnow.core.plan import Plan
-from winnow.core.released import Released
+from winnow.core.wanted import epsilon_for
 from winnow.errors import ParameterError
-from winnow.foreign import guarded
 from winnow.numbers.about import asked_column
 from winnow.numbers.bounds.edges import sides_of
 from winnow.numbers.bounds.mechanism import TailEdges
@@ -32,15 +28,14 @@ from winnow.numbers.moments.request import Moments, PlannedMoments
 from winnow.numbers.moments.result import ReleasedMoments
 from winnow.numbers.moments.sensitivity import Exchanged
 from winnow.numbers.moments.settings import TYPICAL, MomentsTerms, chosen
-from winnow.privacy import Budget
-from winnow.privacy.sizing import sizing_accountant
+from winnow.privacy.sizing import as_all_there_is, sizing_accountant
 from winnow.read.about import AboutTable, about_table
-from winnow.read.crossing import SealedTable, sealed_table
+from winnow.read.crossing import SealedTable
+from winnow.read.table_plan import TablePlan
 
 MOST_SUMS = 10**7
 """Of all groups: they are drawn one by one."""
 _SECONDS, _SECONDS_OF_SUM, _SECONDS_OF_ROW = 0.05, 4e-6, 1e-7
-_STEPS, _MOST_EPSILON = 60, 2.0**20
 
 
 @dataclass(frozen=True)
@@ -57,13 +52,11 @@ class MomentRow:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class MomentsPlan(Plan[SealedTable, ReleasedMoments], InNotebook):
+class MomentsPlan(TablePlan[ReleasedMoments]):
     """What ``winnow.moments`` charges, draws and promises, before rows are looked at."""
 
     mechanism: NoisySums | BoundedSums
     asked: Moments = field(repr=False)
-    about: AboutTable = field(repr=False)
-    """What is public of the table."""
     columns: tuple[ValuedColumn, ...] = field(repr=False)
     groups: int = 1
 
@@ -71,11 +64,6 @@ class MomentsPlan(Plan[SealedTable, ReleasedMoments], InNotebook):
     def sums(self) -> NoisySums:
         """The sums alone, where bounds are charged with them."""
         return self.mechanism.sums if isinstance(self.mechanism, BoundedSums) else self.mechanism
-
-    @property
-    def epsilon(self) -> float:
-        """The epsilon that was asked for, or found for a wanted error."""
-        return float(self.asked.epsilon)
 
     @cached_property
     def expected(self) -> tuple[MomentRow, ...]:
@@ -100,25 +88,6 @@ class MomentsPlan(Plan[SealedTable, ReleasedMoments], InNotebook):
     def answers(self) -> int:
         """How many numbers are released."""
         return self.groups * len(self.columns) * len(self.asked.statistics)
-
-    def ready(self, data: Any) -> SealedTable:
-        """The table; that of another plan is refused."""
-        table = sealed_table(data)
-        self.about.check(about_table(table))
-        return table
-
-    @guarded
-    def run(
-        self,
-        data: SealedTable,
-        *,
-        budget: Budget | None = None,
-        seed: int | None = None,
-        padding: Padding | None = None,
-    ) -> Released[ReleasedMoments]:
-        """Charge the budget, draw all sums, and release what follows from them."""
-        held = padding or self.asked.running.padding()
-        return super().run(data, budget=budget, seed=seed, padding=held)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain data, ready for JSON."""
@@ -163,12 +132,9 @@ class MomentsPlan(Plan[SealedTable, ReleasedMoments], InNotebook):
             "declared range, or cut away much; intervals are about the clipped values."
         )
 
-    def _card(self) -> Card:
-        return lines_card(str(self).split("\n", 1)[0], self.table(), self.about_bounds)
-
-    def __str__(self) -> str:
-        lines = [super().__str__(), "", *ruled(self.table(), texts=(0, 1))]
-        return "\n".join(lines + ["", self.about_bounds] * bool(self.about_bounds))
+    def lines(self) -> list[str]:
+        """What private bounds do, where they are asked for."""
+        return [self.about_bounds] * bool(self.about_bounds)
 
 
 @takes(PlannedMoments)
@@ -185,39 +151,24 @@ def moments(about: AboutTable | SealedTable, asked: PlannedMoments) -> MomentsPl
 
 def planned_for(asked: PlannedMoments, about: Any) -> MomentsPlan:
     """The plan at an epsilon, or at the least one that brings the wanted error."""
-    if (asked.epsilon is None) == (asked.error is None):
-        raise ParameterError("a plan has an epsilon or a wanted error; give epsilon= or error=")
-    if asked.epsilon is not None:
-        return planned(asked.at(asked.epsilon), about)
-    assert asked.error is not None
-    if asked.bounds == "auto":
-        raise ParameterError(
-            "the error within private bounds is not known beforehand; give epsilon="
-        )
-    wanted = float(asked.error)
 
-    def reached(epsilon: float) -> bool:
+    def error(epsilon: float) -> float:
+        if asked.bounds == "auto":
+            raise ParameterError(
+                "the error within private bounds is not known beforehand; give epsilon="
+            )
         found = planned(asked.at(epsilon), about).error
         if found is None:
             raise ParameterError(
                 "the error of a mean depends on the number of rows, which is not known; state it "
                 "where the table is described (rows=), or give epsilon="
             )
-        return found <= wanted
+        return found
 
-    low, high = 2.0**-20, 1.0
-    while not reached(high):
-        low, high = high, 2 * high
-        if high > _MOST_EPSILON:
-            raise ParameterError(f"error={wanted:g} is not reached by any epsilon; allow more")
-    for _ in range(_STEPS):
-        if high / low < 1.0001:
-            break
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if reached(middle) else (middle, high)
-    return planned(asked.at(float(f"{high * 1.00001:.5g}")), about)
+    return planned(asked.at(epsilon_for(asked.epsilon, asked.error, error)), about)
 
 
+@as_all_there_is
 def planned(asked: Moments, about: Any) -> MomentsPlan:
     """The plan of a request, by what is public of the table."""
     public = about_table(about)
@@ -226,16 +177,16 @@ def planned(asked: Moments, about: Any) -> MomentsPlan:
     columns: list[ValuedColumn] = []
     by: tuple[int, ...] = ()
     for name in asked.values:
-        found = asked_column(public.schema, name, asked.by, dates=True)
-        declared = public.schema.columns[found.place]
-        if found.grid.unit and ("sum" in asked.statistics or asked.bounds == "auto"):
+        column = asked_column(public.schema, name, asked.by, dates=True)
+        declared = public.schema.columns[column.place]
+        if column.grid.unit and ("sum" in asked.statistics or asked.bounds == "auto"):
             raise ParameterError(
-                f"{name!r} holds dates or times, which have no sum and no zero that bounds grow "
-                'from; name the statistics, such as ["mean", "deviation"]'
+                f"{name!r} holds dates or times, which have neither sums nor private "
+                'bounds; name other statistics, such as ["mean", "deviation"]'
             )
         optional = declared.missing_code is not None or declared.other
-        columns.append(ValuedColumn(name, found.place, found.grid, optional, declared.clip))
-        by = found.by
+        columns.append(ValuedColumn(name, column.place, column.grid, optional, declared.clip))
+        by = column.by
     groups = math.prod(public.schema.shape[place] for place in by)
     known = public.rows_are_public and not by
     bounded = asked.bounds == "auto"
@@ -353,18 +304,18 @@ def _first(numbers: MomentNumbers) -> MomentNumbers:
 
 def _notes(column: ValuedColumn, asked: Moments, of: ColumnEstimates) -> list[str]:
     """What a reader has to know of one column's numbers."""
-    found = []
+    notes = []
     low, high = (
         end if column.grid.unit else f"{end:,}"
         for end in (column.grid.value(0), column.grid.value(column.top))
     )
     if column.declared is not None:
-        found.append(
+        notes.append(
             f"{column.name} was bounded privately to {low} .. {high}: values beyond count as "
             "these ends, and intervals are about the values that were counted."
         )
     elif column.clip:
-        found.append(
+        notes.append(
             f"Values of {column.name} below {low} or above {high} count as these; intervals "
             "are about the values that were counted."
         )
@@ -372,9 +323,9 @@ def _notes(column: ValuedColumn, asked: Moments, of: ColumnEstimates) -> list[st
         mean = of.of("mean")
         wide = np.atleast_1d(mean.high - mean.low >= 2 * float(column.half) * (1 - 1e-9))
         if wide.any():
-            found.append(
+            notes.append(
                 f"{int(wide.sum()):,} of {wide.size:,} means of {column.name} have the whole "
                 "range as their interval: too few rows for the noise. They stand for "
                 "nothing; larger groups or a larger epsilon help."
             )
-    return found
+    return notes

@@ -34,7 +34,12 @@ class AskedMoments(Checked):
         ),
     ] = field(default=(), kw_only=False)
     by: Annotated[
-        Sequence[str], Option("Those of each group of these columns.", "A,B,...", served=20)
+        Sequence[str],
+        Option(
+            "Compute them for each group of rows with equal values in these columns.",
+            "A,B,...",
+            served=20,
+        ),
     ] = ()
     epsilon: Annotated[Real | None, EPSILON] = None
     delta: Annotated[
@@ -51,7 +56,10 @@ class AskedMoments(Checked):
     level: Annotated[
         Real,
         Option(
-            "With what probability each interval holds; it costs nothing.", "P", above=0, below=1
+            "The probability with which each interval holds; it costs nothing.",
+            "P",
+            above=0,
+            below=1,
         ),
     ] = 0.95
     budget: Budget | None = None
@@ -81,7 +89,9 @@ class AskedMoments(Checked):
                 )
         probability(level=self.level)
         if self.bounds == "auto" and exact("delta", self.delta):
-            raise ParameterError('bounds="auto" is pure: it takes no delta; leave out delta=')
+            raise ParameterError(
+                'bounds="auto" is pure epsilon-DP and takes no delta; leave out delta='
+            )
         if self.running.progress is not None:
             raise ParameterError("progress= is for rounds, and moments have none; leave it out")
 
@@ -117,8 +127,8 @@ class PlannedMoments(AskedMoments):
     error: Annotated[
         Real | None,
         Option(
-            "The largest standard error that is wanted in the place of epsilon=, of means where "
-            "they are asked for, in the unit of the column.",
+            "Instead of epsilon=: the largest standard error to reach, in the unit of the "
+            "column; of means if they are asked for.",
             "E",
             above=0,
         ),

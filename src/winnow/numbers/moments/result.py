@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.frames import Columns, Framed, labelled
+from winnow.core.frames import Columns, labelled
 from winnow.core.notebook import Card, ReleasedValue, columns_card
-from winnow.core.saving import check_target, save_columns, write_json
+from winnow.core.saving import Saved
 from winnow.errors import ParameterError
 from winnow.foreign import shown
 from winnow.numbers.moments.estimates import MomentNumbers
@@ -22,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedMoments(ReleasedValue, Framed):
+class ReleasedMoments(ReleasedValue, Saved):
     """Statistics of columns of numbers, of the whole table or of each group."""
 
     columns: tuple[str, ...]
@@ -42,13 +41,13 @@ class ReleasedMoments(ReleasedValue, Framed):
 
         Numbers of the whole table, or arrays in the order of ``groups``.
         """
-        found = self.held.get((column, statistic))
-        if found is None:
+        numbers = self.held.get((column, statistic))
+        if numbers is None:
             raise ParameterError(
                 f"{shown(statistic)} of {shown(column)} was not released; there are "
                 f"{', '.join(self.statistics)} of {', '.join(self.columns)}"
             )
-        return found
+        return numbers
 
     def to_columns(self) -> Columns:
         """One row for each group, column and statistic.
@@ -57,20 +56,20 @@ class ReleasedMoments(ReleasedValue, Framed):
         """
         groups = max(1, len(self.groups))
         each = [(column, name) for column in self.columns for name in self.statistics]
-        found: Columns = {}
+        columns: Columns = {}
         for place, name in enumerate(self.by):
             labels = tuple(group[place] for group in self.groups)
-            found[name] = labelled(labels, np.repeat(np.arange(groups), len(each)))
+            columns[name] = labelled(labels, np.repeat(np.arange(groups), len(each)))
         for name, texts in zip(("column", "statistic"), zip(*each, strict=True), strict=True):
-            found[self._own(name)] = labelled(texts, np.tile(np.arange(len(each)), groups))
+            columns[self._own(name)] = labelled(texts, np.tile(np.arange(len(each)), groups))
         for name in _PARTS:
             held = [_array(getattr(self.held[key], name)) for key in each]
             timed = any(part.dtype == object for part in held)
             stacked = np.stack(held, axis=1).ravel()
             if timed and any(part.dtype != object for part in held):  # one type for each column
                 stacked = np.array([str(part) for part in stacked], object)
-            found[self._own(name)] = stacked
-        return found
+            columns[self._own(name)] = stacked
+        return columns
 
     def _own(self, name: str) -> str:
         """A column's name that no column of the groups has."""
@@ -121,20 +120,12 @@ class ReleasedMoments(ReleasedValue, Framed):
             notes=tuple(document.get("notes", ())),
         )
 
-    def save(self, path: str | Path, *, about: Mapping[str, Any] | None = None) -> None:
-        """Save whole or not at all, as CSV, Parquet or JSON, with guarantee and receipt."""
-        target = Path(path)
-        check_target(target)
-        if target.suffix.lower() == ".json":
-            write_json(target, self.to_dict() | ({"about": dict(about)} if about else {}))
-        else:
-            save_columns(target, self.to_columns(), about)
-
     def _card(self) -> Card:
         many = max(1, len(self.groups)) * len(self.held)
         title = f"Moments of {', '.join(self.columns)}: {many:,} released"
         card = columns_card(title, self.to_columns(), len(self.by) + 2)
-        return card.with_notes(*(("note", note) for note in self.notes))
+        intervals = ("intervals", f"{100 * self.level:g} %, each by itself")
+        return card.with_notes(intervals, *(("note", note) for note in self.notes))
 
     def __repr__(self) -> str:
         of = f" by {', '.join(self.by)}" if self.by else ""

@@ -11,6 +11,7 @@ but that a row without a value may get one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -40,17 +41,17 @@ def largest_move(measured: Sequence[MeasuredSum], who: Exchanged, parts: int) ->
     moves by at most its exact move, rounded up.
     """
     single = max(Fraction(each.times) for each in measured)
-    found = [Fraction(0)]
+    moves = [Fraction(0)]
     if who.relation is Relation.ADD_REMOVE:
-        found.append(single)
+        moves.append(single)
     else:
-        found += [spread_of(each) * each.times for each in measured]
-        found += [Fraction(each.times) for each in measured if each.optional]
+        moves += [spread_of(each) * each.times for each in measured]
+        moves += [Fraction(each.times) for each in measured if each.optional]
         if who.rows_per_person > 1:
-            found.append(single)
+            moves.append(single)
         if who.groups > 1:
-            found.append(2 * single)
-    whole = max(found) * parts * who.rows_per_person
+            moves.append(2 * single)
+    whole = max(moves) * parts * who.rows_per_person
     return -(-whole.numerator // whole.denominator)
 
 
@@ -65,7 +66,9 @@ def squared_move(
 
     Rounding down to parts moves each sum by up to one part more: the root of what is added is at
     most 1/parts of the root of all singles, in the two groups that a row leaves and enters
-    sqrt(2) times that; what is returned before is never less.
+    sqrt(2) times that; what is returned before is never less. But for totals of values that lie
+    near each other and far from 0: replaced inside of a group these move by far less than a single,
+    perhaps by less than a part, and count as the whole parts that they move by at most.
     """
     pairs = list(zip(measured, precisions, strict=True))
     singles = sum((own * each.times**2 for each, own in pairs), Fraction(0))
@@ -75,7 +78,7 @@ def squared_move(
         columns: dict[object, list[tuple[MeasuredSum, Fraction]]] = {}
         for each, own in pairs:
             columns.setdefault(each.column, []).append((each, own * each.times**2))
-        worst = sum((_pair(own) for own in columns.values()), Fraction(0))
+        worst = sum((_pair(own, parts) for own in columns.values()), Fraction(0))
         if who.rows_per_person > 1:
             worst = max(worst, singles)
         if who.groups > 1:
@@ -83,15 +86,25 @@ def squared_move(
     return worst * who.rows_per_person**2 * (1 + Fraction(1, parts)) ** 2
 
 
-def _pair(column: Sequence[tuple[MeasuredSum, Fraction]]) -> Fraction:
+def _pair(column: Sequence[tuple[MeasuredSum, Fraction]], parts: int) -> Fraction:
     """The squared move of one column's sums, where a row's value is replaced."""
     by_kind = {each.kind: own for each, own in column}
-    found = sum(
-        (own * spread_of(each) ** 2 for each, own in column if each.kind in ("total", "present")),
+    move = sum(
+        (
+            own * _whole_move(each, parts) ** 2
+            for each, own in column
+            if each.kind in ("total", "present")
+        ),
         Fraction(0),
     )
     if "first" in by_kind:
-        found += 4 * max(by_kind["first"], Fraction(3, 2) * by_kind.get("second", Fraction(0)))
+        move += 4 * max(by_kind["first"], Fraction(3, 2) * by_kind.get("second", Fraction(0)))
     if any(each.optional for each, _ in column):  # a value comes or goes
-        found = max(found, sum((own for _, own in column), Fraction(0)))
-    return found
+        move = max(move, sum((own for _, own in column), Fraction(0)))
+    return move
+
+
+def _whole_move(each: MeasuredSum, parts: int) -> Fraction:
+    """The spread of a sum in whole parts, rounded up."""
+    fine = parts * each.times
+    return Fraction(math.ceil(spread_of(each) * fine), fine)

@@ -64,13 +64,13 @@ def _box(terms: MomentsTerms, measured: tuple[MeasuredSum, ...]) -> NoisySums:
 def _as_fine(measured: tuple[MeasuredSum, ...], who: Exchanged) -> tuple[MeasuredSum, ...]:
     """Sums that move less than the largest one are measured more finely, for nothing."""
     whole = largest_move(measured, who, PARTS)
-    found = list(measured)
+    sums = list(measured)
     for place, each in enumerate(measured):
         finer = replace(each, times=2)
-        trial = (*found[:place], finer, *found[place + 1 :])
+        trial = (*sums[:place], finer, *sums[place + 1 :])
         if spread_of(each) < 2 and largest_move(trial, who, PARTS) <= whole:
-            found[place] = finer
-    return tuple(found)
+            sums[place] = finer
+    return tuple(sums)
 
 
 def _gaussian(terms: MomentsTerms, measured: tuple[MeasuredSum, ...]) -> NoisySums:
@@ -118,29 +118,29 @@ def _precisions(measured: Sequence[MeasuredSum], terms: MomentsTerms) -> list[Fr
 
 def _squared_ratio(terms: MomentsTerms) -> Fraction:
     if terms.accountant == "zcdp":
-        found = 2 * exact("rho", zcdp_rho(terms.epsilon, terms.delta))
+        ratio_allowed = 2 * exact("rho", zcdp_rho(terms.epsilon, terms.delta))
     else:
         least = Fraction(_LEAST_VARIANCE)
         ratio = largest_squared_ratio(terms.epsilon, terms.delta, least_variance=least)
-        found = exact("squared_ratio", ratio)
-    if found <= 0:
+        ratio_allowed = exact("squared_ratio", ratio)
+    if ratio_allowed <= 0:
         raise _too_small(terms)
-    return found
+    return ratio_allowed
 
 
 def _score(terms: MomentsTerms, mechanism: NoisySums) -> float:
     """The sum of the logarithms of the predicted errors of all columns."""
     noise = SumNoise.of(mechanism)
     squared = bool(set(terms.statistics) & SQUARED)
-    found = 0.0
+    score = 0.0
     for column in terms.columns:
         if set(terms.statistics) == {"count"}:
-            found += math.log(noise.of_count(column) or 1.0)
+            score += math.log(noise.of_count(column) or 1.0)
             continue
-        found += math.log(noise.of_mean(column, float(TYPICAL) ** 0.5))
+        score += math.log(noise.of_mean(column, float(TYPICAL) ** 0.5))
         if squared:
-            found += math.log(noise.of_variance(column, float(TYPICAL) ** 0.5, float(TYPICAL)))
-    return found
+            score += math.log(noise.of_variance(column, float(TYPICAL) ** 0.5, float(TYPICAL)))
+    return score
 
 
 def _sums(

@@ -97,13 +97,13 @@ class Chain:
 
     def about(self, *parts: str) -> Entry | None:
         """The latest entry about a thing; None: there is provably none."""
-        found = find(self._root, name_of(self._key, *parts), self._load)
-        return None if found is None else self._at(found)
+        pointer = find(self._root, name_of(self._key, *parts), self._load)
+        return None if pointer is None else self._at(pointer)
 
     def latest(self) -> Iterator[Entry]:
         """The latest entry about each thing; an entry may be the latest about several."""
-        for found in leaves(self._root, self._load):
-            yield self._at(found)
+        for pointer in leaves(self._root, self._load):
+            yield self._at(pointer)
 
     def dataset(self, label: str) -> Dataset | None:
         """The account of a dataset; None: it was not opened."""

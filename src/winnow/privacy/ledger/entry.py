@@ -101,8 +101,8 @@ def parse_head(text: str) -> tuple[int, str]:
     match = _HEAD.fullmatch(text.strip())
     if match is None:
         raise ParameterError(
-            "the head is not of the form 12:<64 hexadecimal digits>; copy it from the line "
-            "'ledger' of a receipt"
+            "the head (the mark of the last entry) is not of the form 12:<64 hexadecimal "
+            "digits>; copy it from the line 'ledger' of a receipt"
         )
     return int(match[1]), match[2]
 

@@ -63,7 +63,7 @@ def _remove_left_key(path: Path) -> None:
         content = file.read(66)
     if len(content) == 66 or content.strip(b"0123456789abcdef\n"):
         raise LedgerError(
-            f"the key file {path} cannot be written: a file of this name is there, and is no key; "
+            f"the key file {path} cannot be written: a file of this name exists and is not a key; "
             "move it, or choose another place"
         )
     path.unlink()
@@ -86,6 +86,6 @@ def check_private(path: Path, what: str) -> None:
     mode = stat.S_IMODE(path.stat().st_mode)
     if os.name == "posix" and mode & _OTHERS:
         raise LedgerError(
-            f"{what} in {path} is open to others (mode {mode:o}): whoever read it can forge what "
-            f"it protects. Mend it with: chmod 600 {shlex.quote(str(path))}"
+            f"{what} in {path} can be read by others (mode {mode:o}), who could forge what it "
+            f"protects; correct that with: chmod 600 {shlex.quote(str(path))}"
         )

@@ -112,10 +112,10 @@ class Ledger:
         declared |= counted(cap)
 
         def opened(chain: Chain, end: Appending) -> Cap:
-            found = chain.dataset(label)
-            if found is not None:
-                together(found.unit, PERSON if about is None else about)
-                return found.cap
+            known = chain.dataset(label)
+            if known is not None:
+                together(known.unit, PERSON if about is None else about)
+                return known.cap
             first = chain.seen[0] + 1
             chain.add(end, "open", Dataset.declare(label, declared, now(), first, about), {})
             return cap
@@ -268,14 +268,14 @@ class Ledger:
 
     def events(self, label: str) -> tuple[Event, ...]:
         """Every event that was charged to a dataset, in order; reads all of its entries."""
-        account, found = self.dataset(label), []
+        account, charged = self.dataset(label), []
         for entry in self._store.entries(label):
             self.check_genuine(entry)
             if entry.kind == "charge":
-                found.append(from_json(entry.body["event"]))
-        if len(found) < account.charges:  # more may have come meanwhile
+                charged.append(from_json(entry.body["event"]))
+        if len(charged) < account.charges:  # more may have come meanwhile
             raise LedgerError(f"charges of {label!r} are missing from the ledger; {RESTORE}")
-        return tuple(found)
+        return tuple(charged)
 
     def datasets(self) -> list[Dataset]:
         """All datasets, in the order in which they were opened."""
@@ -295,8 +295,8 @@ class Ledger:
         held = self._store.hold(label)
         if held is None:
             raise LedgerError(
-                f"another interactive session on the dataset {label!r} is open; sessions on one "
-                "dataset are had one at a time. Close it first"
+                f"another interactive session on the dataset {label!r} is open, and a dataset has "
+                "one at a time; close it first"
             )
         return held
 
@@ -315,7 +315,7 @@ class Ledger:
             latest = chain.about("session", label, session)
             if latest is not None and latest.sequence > seen:
                 raise LedgerError(
-                    "somebody else went on with this session meanwhile, from a copy of its "
+                    "this session was continued elsewhere in the meantime, from a copy of its "
                     "state; nothing was shown. Close it here"
                 )
             account = self._account(chain, label)
@@ -351,8 +351,12 @@ class Ledger:
         try:
             end = self._store.read(lambda view: Chain(view, self._key)).seen
         except LedgerError as error:
-            found = verify_chain(self._store.entries(), self._key, (0, ""), head)
-            return found if not found.ok else Verification(found.entries, found.head, str(error))
+            verification = verify_chain(self._store.entries(), self._key, (0, ""), head)
+            return (
+                verification
+                if not verification.ok
+                else Verification(verification.entries, verification.head, str(error))
+            )
         return verify_chain(self._store.entries(), self._key, end, head)
 
     def check_genuine(self, entry: Entry) -> None:
@@ -373,13 +377,13 @@ class Ledger:
         return result
 
     def _account(self, chain: Chain, label: str) -> Dataset:
-        found = chain.dataset(label)
-        if found is None:
+        account = chain.dataset(label)
+        if account is None:
             raise DataError(
                 f"the ledger {self.name} knows no dataset {label!r}; give its epsilon (and delta) "
                 "to open it"
             )
-        return found
+        return account
 
     def _requested(self, chain: Chain, analyst: str, request: str) -> Entry | None:
         for entry in chain.named(self._mark("request", analyst, request)):

@@ -285,8 +285,8 @@ class _PostgresView(TableView):
         with together:
             self._send()
             asked = self._connection.execute(query, values)
-        found: list[Any] = asked.fetchall()
-        return found
+        rows: list[Any] = asked.fetchall()
+        return rows
 
     def _do(self, statement: str, *values: Any) -> None:
         self._waiting.append((statement, values or None))  # without values % is itself

@@ -11,6 +11,7 @@ older copy, or was edited.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from threading import Lock
 
 from winnow.core.tape import WrittenKey
@@ -22,6 +23,8 @@ from winnow.privacy.cap import Amount
 from winnow.privacy.events import Event, from_json
 from winnow.privacy.grant import Grant, issue
 from winnow.privacy.guarantee import Guarantee
+from winnow.privacy.ledger.accounts import amount_of
+from winnow.privacy.ledger.entry import Entry
 from winnow.privacy.ledger.labels import check_analyst, check_request
 from winnow.privacy.ledger.ledger import Ledger
 
@@ -128,7 +131,13 @@ class RecordedBudget(Budget):
         own = share.cap.room(share.used)
         return Amount(min(room.size, own.size), min(room.delta, own.delta))
 
+    def _before(self) -> Entry | None:
+        """The charge that was made under the key of this request; None: there is none."""
+        return self._ledger.requested(self._request, self._analyst) if self._request else None
+
     def _fits(self, event: Event, stated: Guarantee | None = None) -> bool:
+        if (before := self._before()) is not None:  # planned again, it has to be the same
+            return from_json(before.body["event"]) == event
         if not super()._fits(event, stated):
             return False
         if not self._analyst:
@@ -136,6 +145,18 @@ class RecordedBudget(Budget):
         share = self._ledger.share(self._dataset, self._analyst)
         cost = self._cap.cost(event, self._used(), stated)
         return share.part is None or share.cap.follows(share.used, share.used + cost)
+
+    def _counts_as_stated(self, event: Event, stated: Guarantee, part: Fraction) -> bool:
+        if self._before() is not None:
+            return self._fits(event, stated)
+        return super()._counts_as_stated(event, stated, part)
+
+    def _delta_of_part(self, epsilon: Fraction, delta: Fraction) -> Fraction:
+        before = self._before()
+        if before is None:
+            return super()._delta_of_part(epsilon, delta)
+        used = amount_of(before.body["used"]).without(amount_of(before.body["cost"]))
+        return self._cap.delta_of_part(used, epsilon, delta)
 
     def _charged(self) -> tuple[Event, ...]:
         return self._ledger.events(self._dataset)
@@ -177,9 +198,9 @@ class RecordedSession:
 
     def check_charge(self, record: str, event: Event) -> None:
         """Refuse a ledger that no longer has the charge that the state file speaks of."""
-        found = self.charged(event)
+        entry = self.charged(event)
         # The file may have been renamed: what counts is the entry and its tag.
-        if found is None or found.rpartition("#")[2] != record.rpartition("#")[2]:
+        if entry is None or entry.rpartition("#")[2] != record.rpartition("#")[2]:
             raise LedgerError(
                 f"the ledger {self._ledger.name} does not have the charge {record} of this "
                 "session: it was cut, rolled back to an older copy, or is another one"

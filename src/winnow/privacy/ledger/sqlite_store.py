@@ -249,10 +249,10 @@ def _open(path: Path, mode: str) -> sqlite3.Connection:
 def _file(path: Path) -> object:
     """What tells a file from another one of its name."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _patiently(

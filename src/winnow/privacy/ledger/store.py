@@ -127,8 +127,8 @@ class TableView(ABC):
 
     def meta(self) -> dict[str, str]:
         """The facts that were fixed at creation."""
-        found = self._all(self._sql("SELECT name, value FROM {meta}"))
-        return {str(name): str(value) for name, value in found}
+        rows = self._all(self._sql("SELECT name, value FROM {meta}"))
+        return {str(name): str(value) for name, value in rows}
 
     def note(self, name: str, sequence: int) -> None:
         """Note the number of an entry under a name."""

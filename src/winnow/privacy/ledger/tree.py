@@ -46,21 +46,21 @@ def node_in(entry: Entry, prefix: str) -> Node:
 def find(root: Node, name: str, load: Load) -> Pointer | None:
     """The pointer to the latest entry about a name; None: there is none."""
     node, depth = root, 0
-    while (found := node.get(name[depth])) is not None:
+    while (pointer := node.get(name[depth])) is not None:
         depth += 1
-        if _is_leaf(found):
-            return found[:2] if found[2] == name else None
-        node = load(name[:depth], found)
+        if _is_leaf(pointer):
+            return pointer[:2] if pointer[2] == name else None
+        node = load(name[:depth], pointer)
     return None
 
 
 def leaves(root: Node, load: Load, prefix: str = "") -> Iterator[Pointer]:
     """The pointers of all names."""
-    for digit, found in sorted(root.items()):
-        if _is_leaf(found):
-            yield found[:2]
+    for digit, pointer in sorted(root.items()):
+        if _is_leaf(pointer):
+            yield pointer[:2]
         else:
-            yield from leaves(load(prefix + digit, found), load, prefix + digit)
+            yield from leaves(load(prefix + digit, pointer), load, prefix + digit)
 
 
 def changed(root: Node, names: Mapping[str, Pointer], load: Load) -> dict[str, Node]:
@@ -70,19 +70,19 @@ def changed(root: Node, names: Mapping[str, Pointer], load: Load) -> dict[str, N
         prefix = ""
         while True:
             node, digit = nodes[prefix], name[len(prefix)]
-            found, below = node.get(digit), prefix + digit
-            if found is None or (_is_leaf(found) and found[2] == name):
+            pointer, below = node.get(digit), prefix + digit
+            if pointer is None or (_is_leaf(pointer) and pointer[2] == name):
                 node[digit] = [*target[:2], name]
                 break
             if below not in nodes:
-                if _is_leaf(found):  # two names share these digits: both move one level down
-                    nodes[below] = {found[2][len(below)]: found}
+                if _is_leaf(pointer):  # two names share these digits: both move one level down
+                    nodes[below] = {pointer[2][len(below)]: pointer}
                 else:
-                    nodes[below] = dict(load(below, found))
+                    nodes[below] = dict(load(below, pointer))
             node[digit] = HERE
             prefix = below
     return nodes
 
 
-def _is_leaf(found: Pointer) -> bool:
-    return len(found) == 3
+def _is_leaf(pointer: Pointer) -> bool:
+    return len(pointer) == 3

@@ -133,8 +133,8 @@ class ChainCheck:
         return f"passes the share of {analyst!r}" if bound else ""
 
     def _share_of(self, account: Dataset, analyst: str) -> Share:
-        found = self.shares.get((account.label, analyst))
-        return Share.of(account, analyst, None) if found is None else found
+        share = self.shares.get((account.label, analyst))
+        return Share.of(account, analyst, None) if share is None else share
 
     def _proof(self, entry: Entry) -> str:
         """Check what an entry carries beyond version 1: the account, a share, and the tree."""

@@ -106,17 +106,17 @@ class BasketQuery(CountQuery):
             return exp.select(exp.alias_(exp.Literal.string(""), "i"), number).from_(baskets)
         sides = [f"h{place}" for place in range(size)]
         items = [exp.alias_(exp.column("i", side), f"i{place}") for place, side in enumerate(sides)]
-        found = exp.select(*items, number).from_(exp.to_table(_HELD, alias=sides[0]))
+        query = exp.select(*items, number).from_(exp.to_table(_HELD, alias=sides[0]))
         for before, side in pairwise(sides):
             same = exp.EQ(this=exp.column("u", sides[0]), expression=exp.column("u", side))
             earlier, after = (self.utf8(exp.column("i", table)) for table in (before, side))
             later = exp.LT(this=earlier, expression=after)
-            found = found.join(exp.to_table(_HELD, alias=side), on=exp.and_(same, later))
-        found = found.group_by(*(exp.column("i", side) for side in sides))
+            query = query.join(exp.to_table(_HELD, alias=side), on=exp.and_(same, later))
+        query = query.group_by(*(exp.column("i", side) for side in sides))
         text = _measured(exp.column("i0"))
         for place in range(1, size):
             text = exp.DPipe(this=text, expression=_measured(exp.column(f"i{place}")))
-        return exp.select(exp.alias_(text, "i"), "n").from_(found.subquery("g"))
+        return exp.select(exp.alias_(text, "i"), "n").from_(query.subquery("g"))
 
 
 def itemset_text(items: Iterable[str]) -> str:
@@ -126,12 +126,12 @@ def itemset_text(items: Iterable[str]) -> str:
 
 def items_of_text(text: str) -> tuple[str, ...]:
     """The items of an itemset that a text tells."""
-    found = []
+    items = []
     while text:
         length, _, text = text.partition(":")
-        found.append(text[: int(length)])
+        items.append(text[: int(length)])
         text = text[int(length) :]
-    return tuple(found)
+    return tuple(items)
 
 
 def _measured(text: exp.Expression) -> exp.Expression:

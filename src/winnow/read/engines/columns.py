@@ -48,7 +48,10 @@ def check_columns(types: Mapping[str, str], **roles: str | None) -> None:
         raise DataError(f"the column {roles['item']!r} cannot be both item and person")
     group = roles.get("group")
     if group is not None and group in (roles.get("item"), roles.get("person")):
-        raise DataError(f"the column {group!r} cannot be that of the groups and another one, too")
+        raise DataError(
+            f"the column {group!r} is named for the groups and for something else, too; name "
+            "another one"
+        )
 
 
 def missing_column(

@@ -77,11 +77,11 @@ def parquet_table(connection: Any, paths: Sequence[Path], used: Sequence[str]) -
     return exp.union(*parts, distinct=False).subquery("files")
 
 
-def _kinds(found: list[dict[str, str]]) -> dict[str, str]:
+def _kinds(types: list[dict[str, str]]) -> dict[str, str]:
     """The columns of the first file, each with the first type that a file has for it."""
     return {
-        name: next((t[name] for t in found if name in t and not _untyped(t, name)), none)
-        for name, none in found[0].items()
+        name: next((t[name] for t in types if name in t and not _untyped(t, name)), none)
+        for name, none in types[0].items()
     }
 
 
@@ -340,11 +340,11 @@ def _found(sources: list[str | Path], text: TextFormat) -> tuple[list[Path], str
     paths: list[Path] = []
     for place, source in enumerate(sources, 1):
         name = str(source)
-        found = [name] if Path(name).exists() else sorted(glob.glob(name))
-        if not found:  # a list may hold values that were taken for paths
+        files = [name] if Path(name).exists() else sorted(glob.glob(name))
+        if not files:  # a list may hold values that were taken for paths
             which = f"{name!r}" if len(sources) == 1 else f"under path {place} of the list"
             raise DataError(f"there is no file {which}; check the path")
-        paths += map(Path, found)
+        paths += map(Path, files)
     for path in paths:
         if path.is_dir():
             raise DataError(f"{path.name!r} is a folder; give files, or a pattern like '*.csv'")

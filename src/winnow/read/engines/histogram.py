@@ -219,8 +219,8 @@ def check_types(query: HistogramQuery, types: dict[str, str], *, as_text: bool) 
             raise DataError(missing_column(column.name, types, advice=advice))
         if as_text or is_untyped(types[column.name]):
             continue
-        found = _content(types[column.name])
-        if found != column.content:
+        content = _content(types[column.name])
+        if content != column.content:
             kind = plain_type(types[column.name])
             raise DataError(
                 f"the column {column.name!r} has the type {kind}, but the schema "

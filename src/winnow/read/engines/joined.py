@@ -63,20 +63,20 @@ def joined(
 
 def _owners(tables: Sequence[JoinedTable], private: int) -> dict[str, int]:
     """For each column the table that it is taken from; those of several tables are left out."""
-    found: dict[str, int] = {}
+    owners: dict[str, int] = {}
     joins, several = {table.on for table in tables}, set()
     for place, table in enumerate(tables):
         for name in table.types:
-            if name in found and name not in joins:
+            if name in owners and name not in joins:
                 several.add(name)
-            found.setdefault(name, place)
+            owners.setdefault(name, place)
     for place, table in enumerate(tables[private:], start=private):
-        if found[table.on] >= place:
+        if owners[table.on] >= place:
             raise DataError(
                 f"the column {table.on!r}, on which a public table is joined, is in none of the "
                 "tables before it; check its name"
             )
-    return {name: place for name, place in found.items() if name not in several}
+    return {name: place for name, place in owners.items() if name not in several}
 
 
 def check_joined(tables: Sequence[JoinedTable], used: Sequence[str]) -> None:

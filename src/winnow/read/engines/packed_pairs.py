@@ -67,11 +67,11 @@ class PackedPairs:
     def items(self) -> exp.Select:
         """The table of items: the value, its text, b, and its number."""
         name = self.query.item
-        found = exp.select(exp.alias_(self.query.compared(name), "i")).distinct()
+        query = exp.select(exp.alias_(self.query.compared(name), "i")).distinct()
         rows, filled = self.query.read(self.source.copy(), all_groups=True)
-        found = found.from_(rows).where(*filled)
+        query = query.from_(rows).where(*filled)
         texts = exp.select("i", exp.alias_(self.query.named(name, exp.column("i")), "t"))
-        kept = exp.select("i", "t").from_(texts.from_(found.subquery("d")).subquery("d"))
+        kept = exp.select("i", "t").from_(texts.from_(query.subquery("d")).subquery("d"))
         listed = listed_in_one_text(self.query.items)
         if listed is not None:
             kept = kept.where(exp.In(this=exp.column("t"), query=exp.Subquery(this=listed)))
@@ -88,15 +88,15 @@ class PackedPairs:
     def people(self, *filters: exp.Expression) -> exp.Select:
         """The table of people that have texts as names: the text, a number, and a."""
         name = self.query.person or ""
-        found = exp.select(exp.alias_(self.query.compared(name), "u")).distinct()
-        found = found.from_(self.source.copy()).where(not_null(column(name)), *filters)
+        query = exp.select(exp.alias_(self.query.compared(name), "u")).distinct()
+        query = query.from_(self.source.copy()).where(not_null(column(name)), *filters)
         texts = exp.select("u", exp.alias_(self.query.named(name, exp.column("u")), "t"))
         numbered = exp.select(
             "u",
             exp.alias_(exp.Window(this=exp.RowNumber()), "person"),
             exp.alias_(self.query.person_hash(exp.column("t")), "a"),
         )
-        return numbered.from_(texts.from_(found.subquery("d")).subquery("k"))
+        return numbered.from_(texts.from_(query.subquery("d")).subquery("k"))
 
     def rows(self, *filters: exp.Expression) -> exp.Select:
         """(person, v) of every row, with duplicates."""

@@ -67,8 +67,8 @@ class PostgresTable(Engine):
             counts = self.asked(self._typed(query, cursor)).counts
             self._understood(cursor, counts)
             cursor.execute(no_more_than(most, counts).sql(dialect="postgres"))
-            found = {item: int(count) for item, count in cursor.fetchall()}
-            return None if most is not None and len(found) > most else found
+            counted = {item: int(count) for item, count in cursor.fetchall()}
+            return None if most is not None and len(counted) > most else counted
 
     def keep(self, query: CountQuery, parts: int | None, progress: Progress | None) -> KeptCounts:
         """Nothing is asked before a release but the types of the columns, and for a plan."""
@@ -212,8 +212,8 @@ class _PostgresAsking(Asking):
     def rows(self, query: exp.Select) -> list[tuple[Any, ...]]:
         """The answer."""
         self._cursor.execute(query.sql(dialect="postgres"))
-        found: list[tuple[Any, ...]] = self._cursor.fetchall()
-        return found
+        rows: list[tuple[Any, ...]] = self._cursor.fetchall()
+        return rows
 
 
 def tuple_cursor(connection: Any, name: str = "") -> Any:

@@ -67,7 +67,7 @@ class CountQuery:
     collation: str | None = None
     """The engine's name for comparing texts by their bytes, where columns may do otherwise."""
     bytewise: str | None = None
-    """The same, for engines where it is a function."""
+    """The engine's function that compares texts by their bytes, where it is a function."""
     salt_apart: bool = False
     """Whether the salt is a parameter of the query, not a part of its text."""
     group: GroupColumn | None = None

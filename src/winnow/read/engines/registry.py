@@ -54,7 +54,7 @@ def engine_for(
         tables = [*given.tables, *given.public.values()]
         written = [_is_text(table) for table in tables]
         if text.said and not any(written):
-            raise ParameterError(f"{ONLY_TEXT_FILES}; these sources are none")
+            raise ParameterError(f"{ONLY_TEXT_FILES}; these sources are not")
         known: dict[str, Any] = {}
         parts = [
             _engine_of(table, memory, used, text if is_text else PLAIN, known)
@@ -65,10 +65,10 @@ def engine_for(
             finalize(whole, connection.close)
         return whole
     known = {}
-    found = _engine_of(given, memory, used, text, known)
+    engine = _engine_of(given, memory, used, text, known)
     for connection in known.values():  # it is nobody else's
-        finalize(found, connection.close)
-    return found
+        finalize(engine, connection.close)
+    return engine
 
 
 def _engine_of(
@@ -78,7 +78,7 @@ def _engine_of(
     named = opened(given, known) if names_database(given) else given
     source = Source(named, memory, used, text)
     if text.said and source.paths is None:
-        raise ParameterError(f"{ONLY_TEXT_FILES}; this source is none")
+        raise ParameterError(f"{ONLY_TEXT_FILES}; this source is not one")
     for kind in ENGINES:
         found = kind.of(source)
         if found is not None:

@@ -77,8 +77,8 @@ class SparkFrame(Engine):
         with refusing("Spark cannot count this data frame", SPARK), self.asked(query) as asked:
             counts = no_more_than(most, asked.counts).sql(dialect="spark")
             rows = self.frame.sparkSession.sql(counts).collect()
-        found = {row["i"]: int(row["n"]) for row in rows}
-        return None if most is not None and len(found) > most else found
+        counted = {row["i"]: int(row["n"]) for row in rows}
+        return None if most is not None and len(counted) > most else counted
 
     def keep(self, query: CountQuery, parts: int | None, progress: Progress | None) -> KeptCounts:
         """Nothing is asked before a release."""
@@ -176,7 +176,7 @@ def exact(frame: Any, name: str) -> Any:
 
 def joined_frames(frames: list[Any], on: list[str], join: Join, used: Sequence[str]) -> Any:
     """The frames as one, joined on texts that are compared by their bytes."""
-    found, known = frames[0], set(frames[0].columns)
+    joined, known = frames[0], set(frames[0].columns)
     for frame, name in zip(frames, on, strict=True):
         check_columns(dict(frame.dtypes), join=name)
     for name in used:
@@ -188,10 +188,10 @@ def joined_frames(frames: list[Any], on: list[str], join: Join, used: Sequence[s
         key = own_name("key")
         other = frame.withColumn(key, exact(frame, name).cast("string"))
         other = other.drop(*(each for each in frame.columns if each in known))
-        same = exact(found, name).cast("string") == other[key]
-        found = found.join(other, on=same, how=join.how).drop(key)
+        same = exact(joined, name).cast("string") == other[key]
+        joined = joined.join(other, on=same, how=join.how).drop(key)
         known |= set(frame.columns)
-    return found
+    return joined
 
 
 class _SparkKept(EngineKept):

@@ -103,8 +103,8 @@ class WarehouseTable(Engine):
         """The counts; the engine splits the work itself."""
         with refusing("the source cannot be counted", TABLE):
             rows = self.rows_of(no_more_than(most, self.asked(query).counts), query.salt)
-        found = {item: int(count) for item, count in rows}
-        return None if most is not None and len(found) > most else found
+        counts = {item: int(count) for item, count in rows}
+        return None if most is not None and len(counts) > most else counts
 
     def keep(self, query: CountQuery, parts: int | None, progress: Progress | None) -> KeptCounts:
         """Nothing is asked before a release."""

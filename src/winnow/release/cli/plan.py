@@ -56,7 +56,7 @@ def release(
     json: JsonOption = False,
     out: OutOption = None,
 ) -> None:
-    """Say what to expect of a release; no data are read and nothing is spent.
+    """Predict the errors of a release; no data are read and nothing is spent.
 
     One line for each method: the errors to expect over all queries, in rows.
     """

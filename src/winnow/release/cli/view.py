@@ -50,14 +50,14 @@ def workload_of(text: str) -> Maker:
 
 def workload_files(text: str) -> list[Path]:
     """The files that a text names."""
-    found = []
+    paths = []
     for piece in _JOINED.split(text):
         kind, _, rest = piece.strip().partition(":")
         if kind == "where" and rest:
-            found.append(Path(rest.strip()))
+            paths.append(Path(rest.strip()))
         elif piece.strip().endswith(".json"):
-            found.append(Path(piece.strip()))
-    return found
+            paths.append(Path(piece.strip()))
+    return paths
 
 
 def _product(piece: str, text: str) -> Maker:

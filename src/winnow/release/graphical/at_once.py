@@ -142,5 +142,5 @@ def noise_of(planned: TablesSettings, workload: Workload, rows: int) -> float:
     """The total variation distance that noise puts into a table: the mean over a workload."""
     wanted = {frozenset(table_columns(part) or ()) for part in workload.parts}
     parts = zip(planned.parts, planned.strategy.each, strict=True)
-    found = [0.5 * p.size * e.mean for p, e in parts if frozenset(p.columns) in wanted]
-    return sum(found) / (rows * len(found))
+    moved = [0.5 * p.size * e.mean for p, e in parts if frozenset(p.columns) in wanted]
+    return sum(moved) / (rows * len(moved))

@@ -34,7 +34,7 @@ def all_at_once(situation: Situation, pairs: Sequence[Columns], most: int) -> At
         planned = _tabulated(terms, closure(terms.schema, situation.sets))
         noise = noise_of(planned, terms.workload, situation.rows)
         if noise <= ONCE:
-            reason = f"noise moves a table by {noise:.2g} of its rows: all at once"
+            reason = f"noise moves a table by {noise:.2g} of its rows: all are measured at once"
             seconds = 3.0 + 2e-5 * cells * len(situation.sets)
             return _planned(terms, planned, reason, seconds, FITTED * noise)
     return None if rounds else columns_alone(situation)
@@ -58,7 +58,7 @@ def too_many_to_hold(situation: Situation, most: int | None) -> AtOnce | None:
         return None
     cells = most or model_cells(situation.noise)
     reason = f"noise moves a table by {noise:.2g} of its rows, less than a model would"
-    reason += ": all at once, and a model of some"
+    reason += ": all are measured at once, with a model of some"
     seconds = 3.0 + 6e-5 * cells + 5e-3 * len(every)
     return _planned(terms, planned, reason, seconds, noise, cells)
 

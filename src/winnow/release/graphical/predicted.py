@@ -84,22 +84,22 @@ def _mean(terms: ReleaseTerms, far: float) -> float:
     return 2.0 * rows_of(terms) * far * len(terms.workload.parts) / terms.workload.size
 
 
-def _narrow(method: Graphical, terms: ReleaseTerms, found: Prediction) -> Prediction:
+def _narrow(method: Graphical, terms: ReleaseTerms, prediction: Prediction) -> Prediction:
     """The prediction where a weight on each cell fits, too; of a private number of rows none.
 
     Where the model would measure all tables at once, its errors are those of these tables, and
     tables that are measured for the workload itself have less.
     """
-    assert found.mean is not None
+    assert prediction.mean is not None
     if terms.total is None:
-        return found
+        return prediction
     near = "pure" if terms.pure else "zcdp"  # quick, and near enough for the size of noise
     planned = wide_settings(method, replace(terms, accountant=near))
     if isinstance(planned, AtOnce) and any(len(p.columns) > 1 for p in planned.tables.parts):
         errors = planned.tables.strategy.errors
         numbers = errors.largest, errors.mean, errors.rms
-        return Prediction("graphical", *numbers, found.seconds, EXACT, "all tables at once")
-    return replace(found, largest=UNSEEN * terms.total, mean=DEPENDENT * found.mean)
+        return Prediction("graphical", *numbers, prediction.seconds, EXACT, "all tables at once")
+    return replace(prediction, largest=UNSEEN * terms.total, mean=DEPENDENT * prediction.mean)
 
 
 def _at_once(method: Graphical, terms: ReleaseTerms) -> Prediction | None:

@@ -56,7 +56,7 @@ LEAST_FIRST, MOST_FIRST = 0.1, 0.7
 MOST_ROUNDS = 4.0
 """For every column."""
 LEAST_PURE, MOST_PURE = 0.2, 2.0
-"""The same without a delta: the fewest and the most."""
+"""Rounds without a delta, for every column: the fewest and the most."""
 PURE_BETTER = 0.85
 """Where Laplace noise in as many rounds is so much smaller than Gaussian noise, as it is for up to
 five columns or so, a delta is left alone: rounds had 0.82 to 0.98 of the error on books-5 and
@@ -68,9 +68,9 @@ TABLES_BETTER = 0.95
 model, no table is left to a model. Chosen on movies-17 (0.84: 0.4 of the error of rounds) and
 generated-9 (0.35: 0.5 of it; 1.01: 1.2 of it)."""
 PAIRS_OF_TWO_CODES = 0.4
-"""The same where most columns have two codes, and pairs are asked for. Many small tables fit into a
-model there, and rounds had less error on pairs at 0.45 and 0.67, and on triples whatever the noise
-was (groceries-25, msweb-35)."""
+"""``TABLES_BETTER`` where most columns have two codes, and pairs are asked for. Many small tables
+fit into a model there, and rounds had less error on pairs at 0.45 and 0.67, and on triples whatever
+the noise was (groceries-25, msweb-35)."""
 WEAK_POWER, CONSIDERABLE = 100.0, 0.05
 """Selections of less power tell little. Where noise of a pair is considerable, too, columns alone
 had less error on all but one of eight tables (mushrooms), and rounds up to 1.15 times that of
@@ -153,10 +153,12 @@ def plain_distance(
 ) -> float:
     """The mean total variation distance that plain noise puts into tables of so many cells."""
     mean, tables = sum(sizes) / len(sizes), len(sizes)
-    found = 0.5 * mean * people * rows_per_person * tables / epsilon / rows
+    distance = 0.5 * mean * people * rows_per_person * tables / epsilon / rows
     if rho is None:
-        return found
-    return min(found, 0.4 * mean * math.sqrt(people * tables / (2 * rho)) * rows_per_person / rows)
+        return distance
+    return min(
+        distance, 0.4 * mean * math.sqrt(people * tables / (2 * rho)) * rows_per_person / rows
+    )
 
 
 def model_cells(nu: float) -> int:

@@ -185,12 +185,12 @@ class WideSynthetic(SyntheticDistribution):
         estimate beside it; it is not a number where only the model speaks of a query.
         """
         bound = self._bound(workload)
-        found = super().to_columns(bound)
+        columns = super().to_columns(bound)
         if self.tables is not None:
             errors = np.concatenate([self._standard_errors(part) for part in bound.parts])
             if not np.isnan(errors).all():
-                found[free_name("standard_error", found)] = self.total * errors
-        return found
+                columns[free_name("standard_error", columns)] = self.total * errors
+        return columns
 
     def _measured(self, columns: set[int]) -> bool:
         """Whether some released table has all of these columns."""

@@ -119,15 +119,15 @@ def plan_toeplitz(request: ReleaseTerms) -> LinearPlan | str:
 def plan_explicit(request: ReleaseTerms, *, named: bool) -> LinearPlan | str:
     """The better of the optimal matrix and noise on each query; or why neither is possible."""
     each = plan_queries(request)
-    found = [] if each is None else [each]
+    plans = [] if each is None else [each]
     if matrix_planned(request, named=named):
-        found.append(_plan_matrix(request))
-    if not found:
+        plans.append(_plan_matrix(request))
+    if not plans:
         return (
             f"an optimum over {cells_text(request.schema.cells)} cells is not computed here "
             f"(method='explicit' does it up to {MOST_EXPLICIT:,}, with a delta)"
         )
-    return min(found, key=lambda plan: plan.prediction.score)
+    return min(plans, key=lambda plan: plan.prediction.score)
 
 
 def matrix_planned(request: ReleaseTerms, *, named: bool = False) -> bool:
@@ -284,22 +284,22 @@ class _Toeplitz:
 def _inverse_root(size: int, bits: int) -> Floats:
     """The first column of the inverse of the rounded root of the prefixes."""
     unit = float(1 << bits)
-    found = _series_inverse(root_of_prefixes(size, bits) / unit) / unit
-    found.flags.writeable = False
-    return found
+    inverse = _series_inverse(root_of_prefixes(size, bits) / unit) / unit
+    inverse.flags.writeable = False
+    return inverse
 
 
 def _series_inverse(f: Floats) -> Floats:
     """The coefficients of one over a power series, by Newton's iteration."""
-    found = np.array([1.0 / f[0]])
+    inverse = np.array([1.0 / f[0]])
     while True:
-        known = len(found)
+        known = len(inverse)
         size = min(2 * known, len(f))
-        wrong = _product(f[:size], found)
+        wrong = _product(f[:size], inverse)
         wrong[0] -= 1.0
-        found = np.pad(found, (0, size - known)) - _product(found, wrong)[:size]
+        inverse = np.pad(inverse, (0, size - known)) - _product(inverse, wrong)[:size]
         if known == len(f):  # a last step takes off what rounding left
-            return found
+            return inverse
 
 
 def _product(f: Floats, g: Floats) -> Floats:

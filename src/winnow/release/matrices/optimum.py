@@ -27,12 +27,12 @@ def query_matrix(workload: Workload) -> Floats:
     cells = workload.schema.cells
     if workload.size <= cells:
         return np.array([workload.row(query) for query in range(workload.size)], np.float64)
-    one, found = np.zeros(cells), np.empty((workload.size, cells))
+    one, matrix = np.zeros(cells), np.empty((workload.size, cells))
     for cell in range(cells):
         one[cell] = 1.0
-        found[:, cell] = workload.answers(one)
+        matrix[:, cell] = workload.answers(one)
         one[cell] = 0.0
-    return found
+    return matrix
 
 
 def optimal_matrix(queries: Floats, *, centred: bool) -> Integers:

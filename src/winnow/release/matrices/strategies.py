@@ -158,9 +158,9 @@ def root_of_prefixes(size: int, bits: int = BITS) -> Integers:
     """The coefficients of 1/sqrt(1 - x), in units of 2^-bits."""
     k = np.arange(1, size)
     exactly = np.concatenate([[1.0], np.cumprod((2 * k - 1) / (2 * k))])
-    found = np.asarray(np.rint(exactly * (1 << bits)), np.int64)
-    found.flags.writeable = False
-    return found
+    root = np.asarray(np.rint(exactly * (1 << bits)), np.int64)
+    root.flags.writeable = False
+    return root
 
 
 @dataclass(frozen=True, eq=False)

@@ -137,14 +137,14 @@ def predict_adaptive(method: Adaptive, terms: ReleaseTerms) -> Prediction | str:
     near = "pure" if terms.pure else "zcdp"  # quick, and near enough for the size of noise
     planned = adaptive_settings(method, replace(terms, accountant=near))
     rounds = planned.rounds.rounds
-    found = predicted_table_errors(
+    predicted = predicted_table_errors(
         noise=planned.cell_noise.deviation,
         cells=workload.size,
         rows=terms.total or ROWS_WITHOUT_TOTAL,
         measured=rounds / len(workload.parts),
     )
     note = f"{counted(rounds, 'round')} over whole tables"
-    return Prediction("adaptive", *found, planned.seconds, THUMB, note)
+    return Prediction("adaptive", *predicted, planned.seconds, THUMB, note)
 
 
 def selections_pay(terms: ReleaseTerms) -> bool:
@@ -216,8 +216,8 @@ def synthesise_tables(
     penalties = [planned.cell_noise.mean_size * part.size for part in workload.parts]
     for done in range(every):
         said = fitting.tables()
-        found = rounds.next(places, [total * each for each in said], penalties)
-        fitting.take(found, said[found.candidate], last=done == every - 1)
+        measured_table = rounds.next(places, [total * each for each in said], penalties)
+        fitting.take(measured_table, said[measured_table.candidate], last=done == every - 1)
         if progress is not None:
             progress(done + 1, every)
     return fitting.synthetic()
@@ -253,21 +253,23 @@ class _TableFitting:
         answers = np.concatenate([task.workload.answers(weights) for task, weights in pairs])
         return np.split(answers, self.planned.workload.offsets[1:-1])
 
-    def take(self, found: MeasuredTable, said: Floats, *, last: bool) -> None:
+    def take(self, measured_table: MeasuredTable, said: Floats, *, last: bool) -> None:
         """Learn a measured table."""
-        place, workload = found.candidate, self.planned.workload
-        answers = found.counts / self.total
+        place, workload = measured_table.candidate, self.planned.workload
+        answers = measured_table.counts / self.total
         gaps = answers - said
         worst = int(np.abs(gaps).argmax())
         self.gaps.append(float(gaps[worst]))
         first = int(workload.offsets[place])
-        for inside, (count, answer) in enumerate(zip(found.counts, answers, strict=True)):
+        for inside, (count, answer) in enumerate(zip(measured_table.counts, answers, strict=True)):
             label, task = workload.parts[place].label(inside), self._tasks[place]
             self.measured.append(
                 MeasuredQuery(label, int(count), float(answer), first + inside, 0, task)
             )
         number, deviation = self._tasks[place], self.planned.cell_noise.deviation
-        self._tables[number].append(NoisyTable(self._columns[place], found.counts, deviation))
+        self._tables[number].append(
+            NoisyTable(self._columns[place], measured_table.counts, deviation)
+        )
         for task in range(len(self._fits)) if last else [number]:
             self._fit(task, last=last)
 

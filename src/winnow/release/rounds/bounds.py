@@ -55,7 +55,7 @@ class MwemRow:
     noise_rows: float
     """Standard deviation of one measured count, in rows."""
     noise: float
-    """The same as a fraction of the rows."""
+    """Standard deviation of one measured count, as a fraction of the rows."""
     selection_slack: float
     """By how much the selected query may be expected to miss the worst one."""
     bound: float
@@ -186,7 +186,7 @@ def mwem_bounds(
         accountants = ("pure",)
         if exact("delta", delta):  # "best" is what a release runs; alpha is promised by sums
             accountants = ("pure", "zcdp") if alpha is not None else ("pure", "zcdp", "best")
-    found: list[MwemRow] = []
+    rows_listed: list[MwemRow] = []
     for name in accountants:
         try:
             plan = calibrate_rounds(
@@ -198,11 +198,13 @@ def mwem_bounds(
                 accountant=name,
             )
         except GuaranteeError:
-            if found and not asked:  # as in a release: too many rounds for the tight accountant
+            if (
+                rows_listed and not asked
+            ):  # as in a release: too many rounds for the tight accountant
                 continue
             raise
-        if asked or all(plan.accountant != row.accountant for row in found):
-            found.append(
+        if asked or all(plan.accountant != row.accountant for row in rows_listed):
+            rows_listed.append(
                 _row(
                     plan.accountant, plan, cells, queries, int(n), int(rows_per_person), float(beta)
                 )
@@ -218,7 +220,7 @@ def mwem_bounds(
         taken,
         recommended,
         memory,
-        tuple(found),
+        tuple(rows_listed),
         float(beta),
     )
 
@@ -284,7 +286,7 @@ class Promised:
                 return rounds
         rows, _ = self.fewest_rows()
         raise ParameterError(
-            f"alpha={self.alpha:g} is not to be promised of {n:,} rows; it needs {rows:,}, a "
+            f"alpha={self.alpha:g} cannot be promised with {n:,} rows; it needs {rows:,}, a "
             "larger epsilon, or a larger alpha"
         )
 

@@ -65,15 +65,15 @@ def in_groups(terms: ReleaseTerms, groups: Groups) -> tuple[list[FittedPart], st
     schema, workload = terms.schema, terms.workload
     parts: list[FittedPart] = []
     for columns in group_columns(schema, groups):
-        found = inside(workload, columns)
-        if found is None:
+        parts_inside = inside(workload, columns)
+        if parts_inside is None:
             names = ", ".join(schema.names[column] for column in columns)
             raise ParameterError(
                 f"no query speaks of the columns {names} alone; add some, such as "
                 "wn.marginals(1), or join the group with another"
             )
-        _check_domain(found[1].schema, found[1], terms.memory)
-        parts.append(FittedPart(*found, columns))
+        _check_domain(parts_inside[1].schema, parts_inside[1], terms.memory)
+        parts.append(FittedPart(*parts_inside, columns))
     left = workload.size - sum(part.workload.size for part in parts)
     crossing = f"; {left:,} queries across groups were not measured" if left else ""
     return parts, f"the groups of columns are taken to be independent{crossing}"

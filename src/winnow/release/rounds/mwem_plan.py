@@ -328,10 +328,12 @@ def _first_tables(method: MWEM, terms: ReleaseTerms) -> tuple[float, ...]:
             "warm_start= is for rounds over single queries on all cells; leave it out for whole "
             "tables and for a sampled universe"
         )
-    found = first_multipliers(shape, float(share), epsilon=float(terms.epsilon), rho=terms.rho)
+    multipliers = first_multipliers(
+        shape, float(share), epsilon=float(terms.epsilon), rho=terms.rho
+    )
     rows, people = terms.total or ROWS_WITHOUT_TOTAL, terms.rows_per_person
-    far = table_distance(shape, found, noise_law(terms, method), terms.relation, people, rows)
-    return () if given is None and far > MOST_NOISE else found
+    far = table_distance(shape, multipliers, noise_law(terms, method), terms.relation, people, rows)
+    return () if given is None and far > MOST_NOISE else multipliers
 
 
 def predict_mwem(method: MWEM, terms: ReleaseTerms) -> Prediction | str:
@@ -351,7 +353,7 @@ def predict_mwem(method: MWEM, terms: ReleaseTerms) -> Prediction | str:
         rho=terms.rho,
         epsilon=float(terms.epsilon),
     )
-    found = predicted_errors(
+    predicted = predicted_errors(
         queries=workload.size,
         rounds=rounds,
         rows_per_person=terms.rows_per_person,
@@ -360,7 +362,7 @@ def predict_mwem(method: MWEM, terms: ReleaseTerms) -> Prediction | str:
     )
     seconds = 0.1 + 5e-8 * schema.cells + 1e-6 * workload.size
     seconds += rounds * (1e-3 + 2e-9 * schema.cells + 1e-7 * workload.size)
-    return Prediction("mwem", *found, seconds, THUMB, counted(rounds, "round"))
+    return Prediction("mwem", *predicted, seconds, THUMB, counted(rounds, "round"))
 
 
 def domain_refused(terms: ReleaseTerms) -> str | None:

@@ -40,7 +40,7 @@ class TaskSettings:
     workload: Workload
     """Over the group's own schema: what is counted and labelled."""
     fitted: Workload
-    """The same queries over the domain of the distribution."""
+    """The queries over the domain of the distribution."""
     points: Integers | None
     rounds: int
 

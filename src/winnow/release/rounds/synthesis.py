@@ -105,10 +105,10 @@ def _errors(
 def _measured(
     task: TaskSettings, fit: Fit, total: int, group: int, first: int
 ) -> list[MeasuredQuery]:
-    found = []
+    listed = []
     for measurement in fit.measurements:
         part, _ = task.workload.locate(measurement.query)
-        found.append(
+        listed.append(
             MeasuredQuery(
                 task.workload.label(measurement.query),
                 measurement.count,
@@ -118,4 +118,4 @@ def _measured(
                 group,
             )
         )
-    return found
+    return listed

@@ -70,12 +70,12 @@ def moves(
 ) -> list[tuple[Integers, ...]]:
     """All different ways in which one person moves the measured tables."""
     matrices = [table_matrix(mechanism, each, shape) for each in mechanism.measured]
-    found = {}
+    vectors = {}
     for by in person_moves(math.prod(shape), mechanism.rows_per_person, relation):
         moved = tuple(matrix @ by for matrix in matrices)
         if any(each.any() for each in moved):
-            found[tuple(tuple(sorted(np.abs(each).tolist())) for each in moved)] = moved
-    return list(found.values())
+            vectors[tuple(tuple(sorted(np.abs(each).tolist())) for each in moved)] = moved
+    return list(vectors.values())
 
 
 def enumerated_size(mechanism: MeasureTables, moved: tuple[Integers, ...]) -> Fraction:
@@ -135,20 +135,20 @@ def sum_tables(law: str) -> MeasureTables:
 def cases() -> list[tuple[str, MeasureTables, tuple[int, ...], Relation]]:
     """What is enumerated."""
     both = tuple(Relation)
-    found: list[tuple[str, MeasureTables, tuple[int, ...], Relation]] = []
+    listed: list[tuple[str, MeasureTables, tuple[int, ...], Relation]] = []
     for relation in both:
         substituted = relation is Relation.SUBSTITUTION
         whole = residual_tables(total=0 if substituted else 6)
-        found.append(("residuals of two binary columns", whole, SHAPE, relation))
-        found.append(("a matrix of an ordered column", matrix_tables(total=12), (2, 3), relation))
-        found.append(("blocks of an ordered column", block_tables(), (4,), relation))
+        listed.append(("residuals of two binary columns", whole, SHAPE, relation))
+        listed.append(("a matrix of an ordered column", matrix_tables(total=12), (2, 3), relation))
+        listed.append(("blocks of an ordered column", block_tables(), (4,), relation))
         for law in ("gaussian", "laplace"):
-            found.append(("counts and sums", sum_tables(law), (2, 3), relation))
+            listed.append(("counts and sums", sum_tables(law), (2, 3), relation))
     several = replace(residual_tables((50, 50, 150), total=25), rows_per_person=2)
-    found.append(("residuals, two rows per person", several, SHAPE, Relation.SUBSTITUTION))
+    listed.append(("residuals, two rows per person", several, SHAPE, Relation.SUBSTITUTION))
     twice = replace(block_tables(), rows_per_person=2)
-    found += [("blocks, two rows per person", twice, (4,), relation) for relation in both]
-    return found
+    listed += [("blocks, two rows per person", twice, (4,), relation) for relation in both]
+    return listed
 
 
 def tables_enumerated(*, quick: bool = False) -> Iterator[AuditResult]:

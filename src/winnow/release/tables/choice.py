@@ -99,24 +99,24 @@ def choose(parts: tuple[TablePart, ...], aim: Aim) -> list[Strategy]:
         laws = ("gaussian",)
     cells = {law: _cells(plain, law, aim) for law in laws}
     noise = {law: _plain(each) for law, each in cells.items()}
-    found = list(noise.values())
-    best = min(found, key=lambda each: score(each, aim.objective))
+    strategies = list(noise.values())
+    best = min(strategies, key=lambda each: score(each, aim.objective))
     for law in laws:
-        found.append(cells[law])
+        strategies.append(cells[law])
         for geometry in _geometries(plain, law, aim):
             if law == "laplace":
-                found.append(_split(geometry, aim, ()))
+                strategies.append(_split(geometry, aim, ()))
                 if aim.joint and (joint := joint_tables(geometry)):
-                    found.append(_split(geometry, aim, joint))
-                    found += _joint(geometry, aim, joint)
+                    strategies.append(_split(geometry, aim, joint))
+                    strategies += _joint(geometry, aim, joint)
             else:
-                found += _residuals(geometry, aim, noise[law])
+                strategies += _residuals(geometry, aim, noise[law])
 
     def key(each: Strategy) -> tuple[bool, float]:
         worse = _worse(each, best, aim.objective)
         return each.name == PLAIN or worse, score(each, aim.objective)
 
-    return sorted(found, key=key)
+    return sorted(strategies, key=key)
 
 
 def score(each: Strategy, objective: str) -> float:
@@ -265,16 +265,16 @@ def precisions(
     own = [each for each in mechanism.measured if each.values == values]
     sums = [each for each in own if not each.table.residual]
     law = mechanism.law
-    found = combined(
+    by_space = combined(
         geometry, {each.table.place: 1 / noise_variance(each.noise, law) for each in sums}
     )
     for each in own:
         if each.table.residual:
             for space, precision in precision_of(geometry, each, law).items():
-                found[space] += precision
+                by_space[space] += precision
     if total_public and values is None:
-        found[()] = math.inf
-    return found
+        by_space[()] = math.inf
+    return by_space
 
 
 def _leaves(geometry: Geometry) -> list[Space]:
@@ -292,7 +292,7 @@ def _split(geometry: Geometry, aim: Aim, joint: Sequence[Space]) -> Strategy:
     weights = _weights(geometry.parts, aim.objective)
     shares = laplace_split(geometry, _gains(geometry, weights, aim), joint)
     entries = [(TableForm(place, False), share) for place, share in shares.items()]
-    title = _title(geometry) + (", joint tables too" if joint else "")
+    title = _title(geometry) + (", also joint tables" if joint else "")
     return _strategy(f"{title}, laplace noise", geometry, entries, "laplace", aim)
 
 
@@ -307,7 +307,7 @@ def _joint(geometry: Geometry, aim: Aim, joint: Sequence[Space]) -> Iterator[Str
 
 def _title(geometry: Geometry) -> str:
     deep = any(tree.levels > 1 for tree in geometry.trees.values())
-    return "blocks in the best proportions" if deep else "cells in the best proportions"
+    return f"{'blocks' if deep else 'cells'} with the best shares of the budget"
 
 
 def _plain(cells: Strategy) -> Strategy:

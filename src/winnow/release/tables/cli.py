@@ -2,45 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from winnow.cli.derived import Typed
+from winnow.cli.of_table import DrawnRun
 from winnow.cli.options import (
     ASKED,
     SCHEMA_EXAMPLE,
-    AssumedRowsPerPersonOption,
     ColumnsOption,
     JsonOption,
     OutOption,
     SchemaOption,
-    SeedOption,
+    bound_of,
     option,
-    plot_of,
     relation_of_people,
     some_of,
 )
-from winnow.cli.private_table import PrivateTable
-from winnow.cli.recording import UNRECORDED, Record, warn_of_other_labels
-from winnow.cli.reporting import reported, saved_then_shown
+from winnow.cli.reporting import reported
 from winnow.cli.with_cut import check_cut
 from winnow.core.relation import Relation
 from winnow.core.unit import about_counted
 from winnow.errors import ParameterError
 from winnow.release.tables.request import PlannedTabulate, Tabulate
+from winnow.select.auto_bound import AutoBoundPlan
 
 if TYPE_CHECKING:
     from winnow.core.released import Released
     from winnow.core.schema import Schema
     from winnow.release.tables.plan import TabulatePlan
     from winnow.release.tables.result import ReleasedTable, ReleasedTables
-
-_MOST_SHOWN = 200
-"""Rows that the terminal shows of all tables together."""
 
 EXAMPLES = """\
 Examples:
@@ -74,67 +69,35 @@ WorkloadOption = Annotated[
         "prefixes:age*marginals:sex are prefixes within each cell of a table.",
     ),
 ]
-ReportOption = Annotated[
-    Path | None,
-    option("--report", "FILE", "A page with tables, errors and the receipt: one .html.", "Output"),
-]
 
 
 @reported()
 def tabulate(
-    private: PrivateTable,
+    run: DrawnRun,
     asked: Typed[Tabulate],
     by: ByOption = None,
     workload: WorkloadOption = None,
-    seed: SeedOption = None,
-    record: Record = UNRECORDED,
-    out: OutOption = None,
-    report: ReportOption = None,
-    plot: Annotated[Path | None, plot_of("Draw the first tables")] = None,
-    json: JsonOption = False,
 ) -> None:
     """Release tables of counts, sums and means, with a standard error for every number.
 
     Tables that overlap agree with each other. What is measured, and how precisely, is chosen
     from public numbers so that errors are small, and never larger than with plain noise.
     """
-    from winnow.cli.files import check_targets, refuse_overwriting
-    from winnow.core.saving import check_target, receipt_path
-    from winnow.select.beside import rest_of
+    from winnow.show.report.tabulated import tables_page
 
-    relation, budget = private.account(record)
+    private = run.private
     check_cut(asked.with_cut, private.person is not None, "--person and --max-rows")
-    read = [*private.files(), private.schema]
-    check_targets(read, out, plot)
-    if report is not None:
-        check_target(report, (".html", ".htm"))
-        refuse_overwriting(read, "--report", report)
-    if out is not None and out.suffix.lower() == ".csv":
-        refuse_overwriting(read, "--out", receipt_path(out))
     declared, tables = _tables(private.schema, private.columns, by, workload, asked.values)
-    request = asked(by=tables, budget=budget, seed=seed)
-    own = replace(request, epsilon=rest_of(request.with_cut, request.epsilon) or request.epsilon,
-                  with_cut=0)  # fmt: skip
-    answers = own.plan(private.about(declared, relation)).answers or 0
-    printed = out is None and report is None and not json
-    if printed and answers > _MOST_SHOWN:
-        raise ParameterError(
-            f"these tables have more than {_MOST_SHOWN} answers, too many to show; give --out, "
-            "--report or --json"
-        )
-    with private.busy():
-        sealed = private.read(declared, relation, seed=seed)
-    warn_of_other_labels(budget, sealed)
-    released = request.plan(sealed).run(sealed, budget=budget, seed=seed)
-    written: list[tuple[str, Path]] = []
-
-    def show() -> None:
-        _show(released, written, whole=(out is None and report is None) or not written)
-
-    with saved_then_shown(released, json, show, "the tables are released and printed"):
-        written += _write(released, out, plot)
-        if report is not None:
-            written.append(("report", _write_report(released, report, private)))
+    run.release(
+        "tables",
+        partial(asked, by=tables),
+        declared,
+        title="Tables",
+        page=tables_page,
+        show=_show,
+        draw=_draw,
+        answers=lambda request, about: request.plan(about).answers or 0,
+    )
 
 
 def _tables(
@@ -159,51 +122,21 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
 
 
-def _write(
-    released: Released[ReleasedTables], out: Path | None, plot: Path | None
-) -> list[tuple[str, Path]]:
-    from winnow.core.saving import write_whole
+def _draw(released: Released[ReleasedTables], ending: str) -> bytes:
+    from winnow.show.plots.tables import draw_tables
 
-    written = []
-    if out is not None:
-        released.value.save(out, about=released.to_about())
-        written.append(("tables", out))
-    if plot is not None:
-        from winnow.show.plots.tables import draw_tables
-
-        seeded = "" if released.receipt.randomness == "os" else " (seeded: not private)"
-        title = f"{released.guarantee}{seeded}"
-        write_whole(plot, draw_tables(released.value, title=title, ending=plot.suffix.lower()))
-        written.append(("figure", plot))
-    return written
+    seeded = "" if released.receipt.randomness == "os" else " (seeded: not private)"
+    return draw_tables(released.value, title=f"{released.guarantee}{seeded}", ending=ending)
 
 
-def _write_report(released: Released[ReleasedTables], report: Path, private: PrivateTable) -> Path:
-    from datetime import UTC, datetime
-
-    from winnow.core.saving import write_whole
-    from winnow.show.report.tabulated import tables_page
-
-    made = tables_page(
-        released,
-        title=f"Tables of {Path(private.table).stem}",
-        date=datetime.now(UTC).date().isoformat(),
-        rows_per_person=private.max_rows,
-    )
-    write_whole(report, made)
-    return report
-
-
-def _show(
-    released: Released[ReleasedTables], written: list[tuple[str, Path]], *, whole: bool
-) -> None:
+def _show(released: Released[ReleasedTables], written: Sequence[tuple[str, Path]]) -> None:
     from rich.text import Text
 
     from winnow.cli.printing import add_receipt, console, pairs, visible
 
     show = console()
     for table in released.value:
-        for each in _grids(table) if whole else ():
+        for each in () if any(what != "figure" for what, _ in written) else _grids(table):
             show.print(each)
     lines = pairs()
     for what, path in written:
@@ -249,14 +182,16 @@ def plan(
     by: ByOption = None,
     workload: WorkloadOption = None,
     columns: ColumnsOption = None,
-    max_rows: AssumedRowsPerPersonOption = 1,
+    max_rows: Annotated[
+        str, option("--max-rows", "L", "The most rows of one person, or auto.", ASKED)
+    ] = "1",
     relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
     json: JsonOption = False,
     out: OutOption = None,
 ) -> None:
-    """Say which errors tables would have; no data are read and nothing is spent."""
+    """Predict the errors of tables; no data are read and nothing is spent."""
     from winnow.cli.files import refuse_overwriting
-    from winnow.cli.printing import show_json
+    from winnow.cli.printing import console, show_json
     from winnow.core.saving import check_target, save
     from winnow.read.about import table as about_table
 
@@ -264,14 +199,20 @@ def plan(
         check_target(out)
         refuse_overwriting([schema], "--out", out)
     declared, tables = _tables(schema, columns, by, workload, asked.values)
-    public = about_table(declared, relation=relation, max_rows=max_rows)
+    public = about_table(
+        declared, relation=relation, max_rows=bound_of("--max-rows", max_rows) or 1
+    )
     planned = asked(by=tables).plan(public)
     document = planned.to_dict()
     if json:
         show_json(document)
+    elif isinstance(planned, AutoBoundPlan):
+        console().print(str(planned), markup=False, highlight=False)
     else:
         _show_plan(planned)
-    if out is not None:
+    if out is not None and isinstance(planned, AutoBoundPlan):
+        save(out, document, document["bounds"])
+    elif out is not None:
         names = ("epsilon", "delta", "relation", "rows_per_person", "total", "strategy")
         about = {name: document[name] for name in names}
         save(out, document, [{**row, **about} for row in document["rows"]])

@@ -69,8 +69,8 @@ class ColumnMatrix:
     @cached_property
     def blind(self) -> Floats:
         """The vector with the sum 1 that the matrix takes to 0."""
-        found = np.linalg.svd(self.matrix.astype(np.float64))[2][-1]
-        return np.asarray(found / found.sum())
+        direction = np.linalg.svd(self.matrix.astype(np.float64))[2][-1]
+        return np.asarray(direction / direction.sum())
 
     @cached_property
     def back(self) -> Floats:
@@ -111,9 +111,9 @@ class ColumnMatrix:
         flat = turned.reshape(self.size, -1)
         floats = self.matrix.astype(np.float64)
         high = flat >> 31
-        found = (floats @ high.astype(np.float64)).astype(np.int64) << 31
-        found += (floats @ (flat - (high << 31)).astype(np.float64)).astype(np.int64)
-        return np.moveaxis(found.reshape(-1, *turned.shape[1:]), 0, axis)
+        product = (floats @ high.astype(np.float64)).astype(np.int64) << 31
+        product += (floats @ (flat - (high << 31)).astype(np.float64)).astype(np.int64)
+        return np.moveaxis(product.reshape(-1, *turned.shape[1:]), 0, axis)
 
     # What it tells
 

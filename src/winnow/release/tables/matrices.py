@@ -62,10 +62,10 @@ def _bits(plain: Geometry, part: TablePart, ranged: set[int]) -> int:
 def _gram(plain: Geometry, column: int, weights: Floats) -> Floats:
     """What all parts ask of a column: the sum of the products of their queries."""
     size = plain.trees[column].size
-    found = np.zeros((size, size))
+    gram = np.zeros((size, size))
     for part, weight in zip(plain.parts, weights.tolist(), strict=True):
         if column in part.columns:
             axis = part.answered.axes[part.columns.index(column)]
             others = part.size / len(axis.starts)
-            found += weight * others * query_gram(size, axis.starts, axis.stops)
-    return np.asarray(found / found.max())
+            gram += weight * others * query_gram(size, axis.starts, axis.stops)
+    return np.asarray(gram / gram.max())

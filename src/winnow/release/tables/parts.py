@@ -129,13 +129,13 @@ def tables_workload(schema: Schema, by: Any, memory: str | int) -> Workload:
 
 
 def _of_workload(part: Part) -> TablePart:
-    found = table_part(part)
-    if found is None:
+    table = table_part(part)
+    if table is None:
         raise ParameterError(
             "tables are made of marginals, prefixes, ranges and their products; for other queries "
             "use wn.release"
         )
-    return found
+    return table
 
 
 def table_part(part: Part) -> TablePart | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
@@ -15,13 +14,15 @@ from winnow.core.padding import Padding
 from winnow.core.plan import Plan
 from winnow.core.released import Released
 from winnow.core.unit import about_counted
+from winnow.core.wanted import epsilon_for
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.privacy import Budget
-from winnow.privacy.sizing import first_that_fits, table_sizings
+from winnow.privacy.sizing import as_all_there_is, first_that_fits, table_sizings
 from winnow.read.about import AboutTable, about_table
 from winnow.read.counts import SealedCounts
 from winnow.read.crossing import SealedTable, sealed_table
+from winnow.release.tables.auto_bound import tables_with_auto_bound
 from winnow.release.tables.estimates import layer_of
 from winnow.release.tables.expected import SCOPE, StrategyRow, TableRow, TablesExpected, expected_of
 from winnow.release.tables.keys import keys_expected, keys_plan
@@ -32,11 +33,10 @@ from winnow.release.tables.settings import TablesSettings, tables_settings
 from winnow.release.terms import ReleaseTerms
 from winnow.select.about import AboutScores
 from winnow.select.about import about as about_counts
+from winnow.select.auto_bound import AutoBoundPlan
 from winnow.select.beside import charged_with, cut_of, run_beside
 from winnow.select.mechanisms.cut_away import MeasureCut
 
-_STEPS = 40
-_MOST_EPSILON = 2.0**20
 _SECONDS, _SECONDS_OF_ANSWER = 0.25, 1e-5
 """Not measured: with the usual spare they give what a server waits for, 1 s and 40 us an answer."""
 
@@ -191,7 +191,7 @@ class TabulatePlan(Plan[Any, ReleasedTables], InNotebook):
 @takes(PlannedTabulate)
 def tabulate(
     about: AboutTable | SealedTable | AboutScores | SealedCounts, asked: PlannedTabulate
-) -> TabulatePlan:
+) -> TabulatePlan | AutoBoundPlan:
     """Say what ``winnow.tabulate`` does with such a table; nothing is read and nothing is spent.
 
     ``about`` is a sealed table or counts, of which only what is public is looked at, or
@@ -204,26 +204,27 @@ def tabulate(
     return asked.plan(about)
 
 
-def planned_for(asked: PlannedTabulate, given: Any) -> TabulatePlan:
+def planned_for(asked: PlannedTabulate, given: Any) -> TabulatePlan | AutoBoundPlan:
     """The plan at an epsilon, or at the least one that brings the wanted error."""
-    if (asked.epsilon is None) is (asked.error is None):
-        raise ParameterError("give epsilon, or the error that is wanted; one of the two")
-    if asked.epsilon is not None:
-        return asked.at(asked.epsilon).plan(given)
-    assert asked.error is not None
-    error, public = float(asked.error), about_of(given)
+    public = about_of(given)
 
-    def reached(epsilon: float) -> bool:
-        largest = asked.at(epsilon).plan(public).error
-        if largest is None:
-            raise ParameterError("nothing is known of this error beforehand; give epsilon")
-        return largest <= error
+    def error(epsilon: float) -> float | None:
+        return asked.at(epsilon).plan(public).error
 
-    return asked.at(_least_epsilon(reached, error)).plan(public)
+    return asked.at(epsilon_for(asked.epsilon, asked.error, error)).plan(public)
 
 
-def planned(asked: Tabulate, given: Any) -> TabulatePlan:
+@as_all_there_is
+def planned(asked: Tabulate, given: Any) -> TabulatePlan | AutoBoundPlan:
     """The plan of a request, by what is public of the table or the counts."""
+    public = about_of(given)
+    if public.choice is not None:
+        return tables_with_auto_bound(asked, public, planned_under)
+    return planned_under(asked, public)
+
+
+def planned_under(asked: Tabulate, given: AboutTable | AboutScores) -> TabulatePlan:
+    """The plan for data whose bound on a person is known."""
     return first_that_fits(
         lambda sizing: _planned(asked, given, sizing),
         table_sizings(asked.budget, asked.delta),
@@ -231,9 +232,8 @@ def planned(asked: Tabulate, given: Any) -> TabulatePlan:
     )
 
 
-def _planned(asked: Tabulate, given: Any, sizing: str) -> TabulatePlan:
+def _planned(asked: Tabulate, public: AboutTable | AboutScores, sizing: str) -> TabulatePlan:
     """The plan with noise that is sized in this way."""
-    public = about_of(given)
     cut, epsilon = cut_of(asked.with_cut, asked.epsilon, public.bound)
     settings: TablesSettings | None = None
     if isinstance(public, AboutTable):
@@ -268,7 +268,7 @@ def about_of(given: Any) -> AboutTable | AboutScores:
                 "counts of groups are for lists of each group, wn.top_k; count without by="
             )
         return public
-    return about_table(given)
+    return about_table(given, choosing=True)
 
 
 def _settings(asked: Tabulate, public: AboutTable, epsilon: Real, sizing: str) -> TablesSettings:
@@ -312,18 +312,3 @@ def _tables(settings: TablesSettings, public: AboutTable) -> Plan[SealedTable, R
         check=mechanism.check,
         reason=settings.reason,
     )
-
-
-def _least_epsilon(reached: Callable[[float], bool], error: float) -> float:
-    """The least epsilon whose largest error is at most the wanted one."""
-    low, high = 2.0**-20, 1.0
-    while not reached(high):
-        low, high = high, 2 * high
-        if high > _MOST_EPSILON:
-            raise ParameterError(f"error={error:g} is not reached by any epsilon; allow more")
-    for _ in range(_STEPS):
-        if high / low < 1.0001:
-            break
-        middle = (low * high) ** 0.5
-        low, high = (low, middle) if reached(middle) else (middle, high)
-    return float(f"{high:.5g}") if reached(float(f"{high:.5g}")) else high

@@ -14,6 +14,7 @@ from winnow.errors import ParameterError
 if TYPE_CHECKING:
     from winnow.privacy import Budget
     from winnow.release.tables.plan import TabulatePlan
+    from winnow.select.auto_bound import AutoBoundPlan
 
 EPSILON = Option("The privacy loss of all tables in total.", "E", above=0)
 WITH_CUT = Option(
@@ -78,7 +79,7 @@ class Tabulate(AskedTables):
     epsilon: Annotated[Real, EPSILON] = field()
     seed: Any = None
 
-    def plan(self, about: Any) -> TabulatePlan:
+    def plan(self, about: Any) -> TabulatePlan | AutoBoundPlan:
         """What is charged, drawn and promised, from what is public of the table or the counts."""
         from winnow.release.tables.plan import planned
 
@@ -93,12 +94,10 @@ class PlannedTabulate(AskedTables):
     with_cut: Annotated[Real, replace(WITH_CUT, where=("body",))] = 0.0
     error: Annotated[
         Real | None,
-        Option(
-            "The largest error that is wanted in the place of epsilon=, in rows.", "ROWS", above=0
-        ),
+        Option("Instead of epsilon=: the largest error to reach, in rows.", "ROWS", above=0),
     ] = None
 
-    def plan(self, about: Any) -> TabulatePlan:
+    def plan(self, about: Any) -> TabulatePlan | AutoBoundPlan:
         """The plan at epsilon=, or at the least epsilon that brings the error."""
         from winnow.release.tables.plan import planned_for
 

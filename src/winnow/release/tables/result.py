@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from winnow.core.drawing import Plotted
 from winnow.core.frames import Columns, Framed, labelled
 from winnow.core.notebook import MOST_ROWS, Card, columns_card, number_text
-from winnow.core.saving import check_target, save_columns, with_counted, write_json
+from winnow.core.saving import Saved
 from winnow.errors import ParameterError
 from winnow.release.tables.estimates import Layer
 from winnow.release.tables.fit import nonnegative
@@ -100,19 +99,19 @@ class ReleasedTable(Plotted, Framed, Estimates):
         """One row for each answer: its labels, estimate, standard error and interval."""
         shape = self.estimate.shape
         places = np.indices(shape).reshape(len(shape), -1)
-        found: dict[str, NDArray[Any]] = {}
+        columns: dict[str, NDArray[Any]] = {}
         for name, names, codes in zip(self.columns, self.labels, places, strict=True):
-            found[name] = labelled(tuple(names), codes)
+            columns[name] = labelled(tuple(names), codes)
         for name, answers in self._answers():
             low, high = answers.interval(level)
             for what, held in (("", answers.estimate), ("standard_error", answers.standard_error),
                                ("low", low), ("high", high)):  # fmt: skip
                 key = "_".join(filter(None, (name, what))) or "estimate"
-                while key in found:  # a column of the table may have this name
+                while key in columns:  # a column of the table may have this name
                     key += "_"
                 whole = answers is self and not what and self.owner.layers[0].whole
-                found[key] = np.rint(held.ravel()).astype(np.int64) if whole else held.ravel()
-        return found
+                columns[key] = np.rint(held.ravel()).astype(np.int64) if whole else held.ravel()
+        return columns
 
     def readable(self, level: float = 0.95) -> Columns:
         """Columns as texts for people: as many digits as the errors leave.
@@ -121,7 +120,7 @@ class ReleasedTable(Plotted, Framed, Estimates):
         """
         columns = self.to_columns(level)
         names = list(columns)
-        found = {name: columns[name].astype(str) for name in names[: len(self.columns)]}
+        shown_columns = {name: columns[name].astype(str) for name in names[: len(self.columns)]}
         answers = names[len(self.columns) :]
         for start in range(0, len(answers), 4):
             each = answers[start : start + 4]
@@ -132,9 +131,9 @@ class ReleasedTable(Plotted, Framed, Estimates):
                                   (estimate, np.floor(low * unit) / unit,
                                    np.ceil(high * unit) / unit), strict=True):  # fmt: skip
                 rounded = np.round(held, digits) + 0.0  # no -0
-                found[name] = np.array([f"{value:,.{digits}f}" for value in rounded])
-            found[each[1]] = np.array([number_text(value) for value in error.tolist()])
-        return {name: found[name] for name in names}
+                shown_columns[name] = np.array([f"{value:,.{digits}f}" for value in rounded])
+            shown_columns[each[1]] = np.array([number_text(value) for value in error.tolist()])
+        return {name: shown_columns[name] for name in names}
 
     def _answers(self) -> Iterator[tuple[str, Estimates]]:
         yield "", self
@@ -165,7 +164,7 @@ class ReleasedTable(Plotted, Framed, Estimates):
 
 
 @dataclass(frozen=True, eq=False)
-class ReleasedTables(Plotted, Framed):
+class ReleasedTables(Plotted, Saved):
     """All tables of one release; what they have in common is the same in each."""
 
     parts: tuple[TablePart, ...]
@@ -239,7 +238,7 @@ class ReleasedTables(Plotted, Framed):
             return parts[0][1]
         attributes = dict.fromkeys(n for table in self.tables for n in table.columns)
         rest = dict.fromkeys(name for _, held in parts for name in held if name not in attributes)
-        found: dict[str, NDArray[Any]] = {
+        columns: dict[str, NDArray[Any]] = {
             "table": np.concatenate([_objects([title] * _length(held)) for title, held in parts])
         }
         for name in (*attributes, *rest):
@@ -248,11 +247,11 @@ class ReleasedTables(Plotted, Framed):
                 column = held.get(name)
                 blocks.append(_objects([None] * _length(held) if column is None else column))
             key = name if name != "table" else "table_"
-            found[key] = np.concatenate(blocks)
+            columns[key] = np.concatenate(blocks)
             if name in rest:
                 whole = all(held[name].dtype == np.int64 for _, held in parts if name in held)
-                found[key] = found[key].astype(np.int64 if whole else np.float64)
-        return found
+                columns[key] = columns[key].astype(np.int64 if whole else np.float64)
+        return columns
 
     def _card(self) -> Card:
         notes = [("note", note) for note in self.notes]
@@ -260,10 +259,10 @@ class ReleasedTables(Plotted, Framed):
             return self.tables[0]._card().with_notes(*notes)
         lines = [
             (table.part.title, f"{table.estimate.size:,}", number_text(_typical(table)))
-            for table in self.tables[:MOST_ROWS]
+            for table in self.tables
         ]
         heads = ("table", "answers", "standard error")
-        return Card(f"{len(self.parts)} tables", heads, lines, len(self.parts), 2,
+        return Card(f"{len(self.parts)} tables", heads, lines, 2, MOST_ROWS,
                     notes=[*self._means(), *notes],
                     picture=self._picture if self.parts else None)  # fmt: skip
 
@@ -295,21 +294,6 @@ class ReleasedTables(Plotted, Framed):
             ],
             **({"notes": list(self.notes)} if self.notes else {}),
         }  # fmt: skip
-
-    def save(self, path: str | Path, *, about: Mapping[str, Any] | None = None) -> None:
-        """Save whole or not at all, as CSV, Parquet or JSON.
-
-        ``about`` (the guarantee and the receipt) goes into the metadata of Parquet and beside
-        the tables in JSON; beside a CSV file it gets a file of its own, FILE.receipt.json.
-        """
-        target = Path(path)
-        check_target(target)
-        match target.suffix.lower():
-            case ".json":
-                write_json(target, self.to_dict() | ({"about": dict(about)} if about else {}))
-            case _:
-                counted = (about or {}).get("receipt", {}).get("counted", "")
-                save_columns(target, with_counted(self.to_columns(), counted), about)
 
     def __iter__(self) -> Iterator[ReleasedTable]:
         return iter(self.tables)

@@ -68,14 +68,14 @@ def laplace_split(
     starts = [np.full(len(places), 1 / len(places)), *(_starts(places) if joint else ())]
     budget = min(map(improved, starts), key=lambda each: each[0])[1]
     kept = budget >= _LEAST * budget.max()
-    found = {p: float(b) for p, b, keep in zip(places, budget, kept, strict=True) if keep}
+    shares = {p: float(b) for p, b, keep in zip(places, budget, kept, strict=True) if keep}
     if kept.all():
-        return found
-    covered = set().union(*(seen_by(geometry, place, 1.0) for place in found))
+        return shares
+    covered = set().union(*(seen_by(geometry, place, 1.0) for place in shares))
     for place in leaves:  # every subspace has to be seen
         if not set(seen_by(geometry, place, 1.0)) <= covered:
-            found[place] = max(found.get(place, 0.0), _LEAST)
-    return found
+            shares[place] = max(shares.get(place, 0.0), _LEAST)
+    return shares
 
 
 def _seen(geometry: Geometry, places: list[Space]) -> tuple[Integers, Integers, Floats]:
@@ -102,16 +102,16 @@ def _starts(places: list[Space]) -> Iterator[Floats]:
 
 def _places(geometry: Geometry) -> list[Space]:
     """The tables that may be measured: all levels of all sub-tables of those asked for."""
-    found: dict[Space, None] = dict.fromkeys(part.place for part in geometry.parts)
+    places: dict[Space, None] = dict.fromkeys(part.place for part in geometry.parts)
     for part in geometry.parts:
         columns = sorted(part.columns)
         choices = [[None, *range(geometry.trees[c].levels)] for c in columns]
         for levels in itertools.product(*choices):
             pairs = zip(columns, levels, strict=True)
-            found[tuple((c, level) for c, level in pairs if level is not None)] = None
-            if len(found) > _MOST_TABLES:
+            places[tuple((c, level) for c, level in pairs if level is not None)] = None
+            if len(places) > _MOST_TABLES:
                 return [part.place for part in geometry.parts]
-    return list(found)
+    return list(places)
 
 
 def joint_tables(geometry: Geometry) -> list[Space]:
@@ -120,7 +120,7 @@ def joint_tables(geometry: Geometry) -> list[Space]:
     Noise on a joint table is summed over its cells, but one table takes all of the budget that
     many would share.
     """
-    found: list[Space] = []
+    tables: list[Space] = []
     for columns in components(part.columns for part in geometry.parts):
         own = [set(part.columns) for part in geometry.parts if set(part.columns) <= set(columns)]
         sizes = range(2, len(columns) + 1) if len(columns) <= _MOST_JOINED else (len(columns),)
@@ -128,20 +128,20 @@ def joint_tables(geometry: Geometry) -> list[Space]:
             cells = math.prod(geometry.trees[column].size for column in chosen)
             inside = [each for each in own if each <= set(chosen)]
             if cells <= _MOST_CELLS and len(inside) > 1 and set(chosen) not in own:
-                found.append(tuple((column, 0) for column in chosen))
-    return found if len(found) <= _MOST_TABLES else []
+                tables.append(tuple((column, 0) for column in chosen))
+    return tables if len(tables) <= _MOST_TABLES else []
 
 
 def components(sets: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """Columns that some table joins, directly or by others."""
-    found: list[set[int]] = []
+    groups: list[set[int]] = []
     for columns in sets:
         joined = set(columns)
         apart = []
-        for other in found:
+        for other in groups:
             if other & joined:
                 joined |= other
             else:
                 apart.append(other)
-        found = [*apart, joined]
-    return [tuple(sorted(each)) for each in found]
+        groups = [*apart, joined]
+    return [tuple(sorted(each)) for each in groups]

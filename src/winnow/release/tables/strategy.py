@@ -65,11 +65,11 @@ class Geometry:
 
     def spaces_of(self, columns: tuple[int, ...]) -> list[Space]:
         """The subspaces that a table of these columns is made of."""
-        found: list[Space] = [()]
+        spaces: list[Space] = [()]
         for column in sorted(columns):
             levels = [((column, level),) for level in range(self.trees[column].levels)]
-            found += [space + own for space in found for own in levels]
-        return found
+            spaces += [space + own for space in spaces for own in levels]
+        return spaces
 
     @cached_property
     def spaces(self) -> tuple[Space, ...]:
@@ -122,14 +122,14 @@ class Geometry:
 
     def _energies(self, part: TablePart) -> tuple[Floats, ...]:
         """For each axis one row for each level, the last for the constant."""
-        found = []
+        energies = []
         for column, axis in zip(part.columns, part.axes, strict=True):
             basis = self.trees[column]
             if axis is None:
-                found.append(basis.cell_energies())
+                energies.append(basis.cell_energies())
             else:
-                found.append(basis.energies(axis.starts, axis.stops))
-        return tuple(found)
+                energies.append(basis.energies(axis.starts, axis.stops))
+        return tuple(energies)
 
     def gains(self, weights: Floats) -> dict[Space, float]:
         """By how much the weighted sum of variances falls with one over each precision."""
@@ -137,13 +137,13 @@ class Geometry:
         sizes = [float(self.parts[place].size) for place in cells.parts.tolist()]
         each = (weights[cells.parts] * np.array(sizes))[cells.of] * cells.energies
         # numpy makes whole numbers of no weights at all
-        found = np.bincount(cells.spaces, each, len(self.spaces)).astype(np.float64)
+        gained = np.bincount(cells.spaces, each, len(self.spaces)).astype(np.float64)
         for place, energies in self.uneven.items():
             part, whole = self.parts[place], np.array(weights[place])
             for size, own in zip(part.shape, energies, strict=True):
                 whole = np.multiply.outer(whole, own.sum(axis=1) * (size / own.shape[1]))
-            np.add.at(found, self._numbers(part), whole)
-        return dict(zip(self.spaces, found.tolist(), strict=True))
+            np.add.at(gained, self._numbers(part), whole)
+        return dict(zip(self.spaces, gained.tolist(), strict=True))
 
     def _numbers(self, part: TablePart) -> Integers:
         """The subspace of each choice of a level, or the constant (the last), along the axes."""
@@ -157,12 +157,12 @@ class Geometry:
 
     def _numbers_of(self, part: TablePart) -> Integers:
         shape = [self.trees[column].levels + 1 for column in part.columns]
-        found = np.empty(shape, np.int64)
+        numbers = np.empty(shape, np.int64)
         for chosen in np.ndindex(*shape):
             pairs = zip(part.columns, chosen, strict=True)
             space = sorted((c, level) for c, level in pairs if level < self.trees[c].levels)
-            found[chosen] = self.numbers[tuple(space)]
-        return found
+            numbers[chosen] = self.numbers[tuple(space)]
+        return numbers
 
     def array(self, precision: Precision) -> Floats:
         """The precision of every subspace, by number."""
@@ -179,19 +179,19 @@ class Geometry:
 
     def _sums(self, part: TablePart, each: tuple[Floats, ...], variances: Floats) -> Floats:
         """The variance of every choice of an answer along each axis, by those of the subspaces."""
-        found = variances[self._numbers(part)]
+        sums = variances[self._numbers(part)]
         for energies in each:  # the first axis goes, and its answers become the last
-            found = np.tensordot(found, energies, axes=([0], [0]))
-        return np.maximum(found, 0.0)
+            sums = np.tensordot(sums, energies, axes=([0], [0]))
+        return np.maximum(sums, 0.0)
 
     def worst(self, precision: Precision) -> Floats:
         """The largest variance of an answer of each part."""
-        found = np.empty(len(self.parts))
-        found[self.incidence.parts] = self.incidence.variances(self.array(precision))
+        largest = np.empty(len(self.parts))
+        largest[self.incidence.parts] = self.incidence.variances(self.array(precision))
         variances = 1.0 / self.array(precision)
         for place, each in self._extremes.items():
-            found[place] = self._sums(self.parts[place], each, variances).max()
-        return found
+            largest[place] = self._sums(self.parts[place], each, variances).max()
+        return largest
 
     @cached_property
     def _extremes(self) -> Mapping[int, tuple[Floats, ...]]:
@@ -205,7 +205,7 @@ class Geometry:
         """The standard errors of each part; for ranges with their largest error, simulated."""
         cells = self.incidence
         held = np.sqrt(cells.variances(self.array(precision)))
-        found = {
+        listed = {
             place: Spread(held[i : i + 1], self.parts[place].size)
             for i, place in enumerate(cells.parts.tolist())
         }
@@ -214,8 +214,8 @@ class Geometry:
             variances = self.variance(place, precision).ravel()
             largest = self.largest(part, precision, law)
             times = part.size // len(variances)
-            found[place] = Spread.of_variances(variances, times, largest)
-        return [found[place] for place in range(len(self.parts))]
+            listed[place] = Spread.of_variances(variances, times, largest)
+        return [listed[place] for place in range(len(self.parts))]
 
     def largest(self, part: TablePart, precision: Precision, law: str) -> float | None:
         """The median of the largest error, simulated; None: as of independent answers."""
@@ -268,13 +268,13 @@ def seen_by(geometry: Geometry, place: Space, precision: float) -> dict[Space, f
     over the columns that a subspace does not have. A joint table tells of more than is asked for;
     only what is asked for is listed.
     """
-    trees, found = block_trees(geometry), {}
+    trees, seen = block_trees(geometry), {}
     size = math.prod(trees[column].blocks[level] for column, level in place)
     for space in _inside(geometry, place):
         at = dict(space)
         rest = math.prod(trees[column].padded for column, _ in place if column not in at)
-        found[space] = precision * size / rest
-    return found
+        seen[space] = precision * size / rest
+    return seen
 
 
 def block_trees(geometry: Geometry) -> Mapping[int, Tree]:
@@ -306,8 +306,8 @@ def combined(geometry: Geometry, measured: Mapping[Space, float]) -> dict[Space,
     places = [geometry.parts[place].place for place in cells.parts.tolist()]
     own = np.array([rest.pop(place, 0.0) for place in places])
     sums = np.bincount(cells.spaces, own[cells.of] * cells.seen, len(geometry.spaces))
-    found = dict(zip(geometry.spaces, sums.tolist(), strict=True))
+    by_space = dict(zip(geometry.spaces, sums.tolist(), strict=True))
     for place, precision in rest.items():
         for space, each in seen_by(geometry, place, precision).items():
-            found[space] += each
-    return found
+            by_space[space] += each
+    return by_space

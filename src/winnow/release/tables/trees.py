@@ -72,16 +72,16 @@ class Tree:
 
     def inner_products(self) -> Floats:
         """Of two rows' residuals, for each way (row) and level (column); the last: the constant."""
-        found = np.zeros((self.levels + 1, self.levels + 1))
-        found[:, -1] = 1.0
+        products = np.zeros((self.levels + 1, self.levels + 1))
+        products[:, -1] = 1.0
         for level, r in enumerate(self.radices):
-            found[0, level] = r * (r - 1)
+            products[0, level] = r * (r - 1)
             for way in range(1, self.levels + 1):
                 parted = way - 1
-                found[way, level] = (
+                products[way, level] = (
                     -r if parted == level else (r * (r - 1) if parted < level else 0)
                 )
-        return found
+        return products
 
     def cell_energies(self) -> Floats:
         """|P_l q|^2 of every cell: a row for each level, the last for the constant."""
@@ -171,7 +171,7 @@ def flat(size: int) -> Tree:
 
 def candidates(size: int) -> list[Tree]:
     """Trees of every depth with nearly equal radices, and few codes that do not exist."""
-    found = [flat(size)]
+    trees = [flat(size)]
     for depth in range(2, MOST_LEVELS + 1):
         if 2**depth > 2 * size:
             break
@@ -180,9 +180,9 @@ def candidates(size: int) -> list[Tree]:
             many = 0
             while many < depth and small ** (many + 1) * large ** (depth - many - 1) >= size:
                 many += 1
-            found.append(Tree(size, (small,) * many + (large,) * (depth - many)))
+            trees.append(Tree(size, (small,) * many + (large,) * (depth - many)))
     sixteens = max(1, math.ceil(round(math.log(size, 16), 9))) if size > 16 else 0
     if sixteens > 1:  # the fanout of Qardaji et al.; the last radix is as small as it can be
         last = -(-size // 16 ** (sixteens - 1))
-        found.append(Tree(size, (16,) * (sixteens - 1) + (max(2, last),)))
-    return list(dict.fromkeys(found))
+        trees.append(Tree(size, (16,) * (sixteens - 1) + (max(2, last),)))
+    return list(dict.fromkeys(trees))

@@ -53,8 +53,8 @@ def _column(schema: Schema, place: int) -> ValueColumn:
     nothing = column.other or column.missing_code is not None
     if nothing or column.content != "number":
         raise ParameterError(
-            f"the column {column.name!r} holds what is no number, such as texts, missing or other "
-            "values, so it cannot be summed; declare it "
+            f"the column {column.name!r} contains values that are not numbers, such as texts, "
+            "missing or other values, so it cannot be summed; declare it "
             'by edges (with "clip": true for values beyond them), codes or numbers'
         )
     width = Fraction(0)

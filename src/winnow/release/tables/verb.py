@@ -48,6 +48,6 @@ def tabulate(table: SealedTable | SealedCounts, asked: Tabulate) -> Released[Rel
 def tabulated(table: SealedTable | SealedCounts, asked: Tabulate) -> Released[ReleasedTables]:
     """Plan what is asked of a table or of counts, and run it."""
     padding = asked.running.padding()
-    sealed = table if isinstance(table, SealedCounts) else sealed_table(table)
+    sealed = table if isinstance(table, SealedCounts) else sealed_table(table, choosing=True)
     plan = asked.plan(sealed)
     return plan.run(sealed, budget=asked.budget, seed=asked.seed, padding=padding)

@@ -12,6 +12,7 @@ from winnow.cli.options import (
     JsonOption,
     OutOption,
     SeedOption,
+    bound_of,
     check_unit_said,
     option,
     relation_of_people,
@@ -22,6 +23,7 @@ from winnow.core.checks import count as whole
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
 from winnow.read.options import TextFormat
+from winnow.select.auto_bound import AutoBoundPlan
 from winnow.select.cli.groups import ONE_LIST, LogOptions
 from winnow.select.request import FindLabels
 
@@ -61,7 +63,7 @@ def labels(
     of_log: LogOptions = ONE_LIST,
     person: Annotated[
         str | None,
-        option("--person", "COLUMN", "The column that says whose event it is.", _COLUMNS),
+        option("--person", "COLUMN", "The column of people: whose event it is.", _COLUMNS),
     ] = None,
     one_row: Annotated[
         bool,
@@ -72,8 +74,14 @@ def labels(
         ),
     ] = False,
     max_items: Annotated[
-        int | None,
-        option("--max-items", "L", "Count each person for at most L items.", _COLUMNS),
+        str | None,
+        option(
+            "--max-items",
+            "L",
+            "Count each person for at most L items. auto: where the method needs a bound, a tenth "
+            "of epsilon looks at how many items people have and chooses it.",
+            _COLUMNS,
+        ),
     ] = None,
     relation: Annotated[Relation | None, relation_of_people(_COLUMNS, Relation.ADD_REMOVE)] = None,
     memory: Annotated[
@@ -86,9 +94,9 @@ def labels(
     out: OutOption = None,
     record: Record = UNRECORDED,
 ) -> None:
-    """Release the items that there are in a log, where nobody listed them.
+    """Find the items that many people have in a log, without a public list.
 
-    FILE has one row for each event, and a person may stand in it many times.
+    FILE has one row for each event, and a person may appear in it many times.
     """
     from winnow.cli.files import are_large, check_targets
     from winnow.cli.printing import counting
@@ -102,19 +110,21 @@ def labels(
         raise ParameterError(
             "--max-items needs --person: without it every row is a person of its own, with one item"
         )
-    if max_items is not None:
-        whole(max_items=max_items)
+    most = bound_of("--max-items", max_items)
+    if isinstance(most, int):
+        whole(max_items=most)
     request = asked(budget=budget, seed=seed)
     source, read = of_log.joined.with_first(file, person), of_log.joined.files(file)
     check_targets(read, out, None)
     groups = of_log.said(line_breaks=text.line_breaks)
-    about = about_log(item, person, max_items, relation, None, groups)
+    about = about_log(item, person, most, relation, None, groups)
     plan = request.plan(about)  # what cannot be met is refused before anything is read
     warn_of_other_labels(budget, read)
     with counting(f"counting {file}") if are_large(read) else nullcontext() as progress:
         reading = reading_of_log(memory, seed, progress)
-        counts = counts_of_log(source, item, person, max_items, about, text=text(), reading=reading)
+        counts = counts_of_log(source, item, person, most, about, text=text(), reading=reading)
         released = plan.run(counts, budget=budget, seed=seed)
+    plan = plan.ran(released) if isinstance(plan, AutoBoundPlan) else plan
 
     def show() -> None:
         ordered = plan.method.word() != "optimal-rule"
@@ -129,8 +139,8 @@ def labels(
 def plan(
     asked: Typed[FindLabels],
     max_items: Annotated[
-        int | None,
-        option("--max-items", "L", "Each person is counted for at most L items.", _COLUMNS),
+        str | None,
+        option("--max-items", "L", "Each person counts for at most L items, or auto.", _COLUMNS),
     ] = None,
     relation: Annotated[
         Relation, relation_of_people(_COLUMNS, Relation.ADD_REMOVE)
@@ -138,18 +148,20 @@ def plan(
     json: JsonOption = False,
     out: OutOption = None,
 ) -> None:
-    """Say how many people an item needs to be found; no data are read and nothing is spent."""
+    """Predict how many people an item needs to be found; no data are read and nothing is spent."""
     from winnow.cli.printing import console, show_json
     from winnow.core.saving import check_target, save
     from winnow.select.plan.about import FOUND_IN_LOG, counts
 
     if out is not None:
         check_target(out)
-    planned = asked().plan(counts(labels=FOUND_IN_LOG, max_items=max_items, relation=relation))
+    most = bound_of("--max-items", max_items)
+    about = counts(labels=FOUND_IN_LOG, max_items=most, relation=relation)
+    planned = asked().plan(about)
     document = planned.to_dict()
     if json:
         show_json(document)
     else:
         console().print(str(planned), markup=False, highlight=False)
     if out is not None:
-        save(out, document, document["compared"])
+        save(out, document, document["compared" if "compared" in document else "bounds"])

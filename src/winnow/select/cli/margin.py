@@ -78,7 +78,7 @@ def margin(
     out: OutOption = None,
     plot: Annotated[Path | None, plot_of("Draw the needed margins against the universe")] = None,
 ) -> None:
-    """Say which margin large-margin needs, and from which universe on it is worth it.
+    """Predict the margin that large-margin needs, and the universe from which it pays.
 
     It is compared with permute-and-flip and the exponential mechanism, with the thresholds
     of the paper and with tight ones. No data are read and nothing is spent.
@@ -93,7 +93,7 @@ def margin(
         check_figure(plot)
     if out is not None:
         check_target(out)
-    found = plan.large_margin(
+    expected = plan.large_margin(
         _gaps(gaps, None, candidates),
         epsilon=epsilon,
         delta=delta,
@@ -104,35 +104,35 @@ def margin(
         monotone=monotone,
         relation=relation,
     )
-    document = found.to_dict()
+    document = expected.to_dict()
     if json:
         show_json(document)
     else:
-        _show(found)
-        if found.candidates is None:
+        _show(expected)
+        if expected.candidates is None:
             console().print("give --candidates for the margins at one size", style="dim")
     if out is not None:
-        save(out, document, _rows(found))
+        save(out, document, _rows(expected))
     if plot is not None:
         with working("computing the margins"):
-            image = draw(found, plot.suffix.lower())
+            image = draw(expected, plot.suffix.lower())
         write_whole(plot, image)
 
 
-def _rows(found: MarginPlan) -> list[dict[str, float | str | None]]:
+def _rows(expected: MarginPlan) -> list[dict[str, float | str | None]]:
     from winnow.select.plan.margin import COMPARED
 
     rows: list[dict[str, float | str | None]] = []
     for name in COMPARED:
-        crossing = found.crossover.get(name, {})
+        crossing = expected.crossover.get(name, {})
         rows.append(
             {
                 "mechanism": name,
-                "margin": None if found.needed is None else found.needed[name],
-                "margin_for_any_universe": found.bounded.get(name),
+                "margin": None if expected.needed is None else expected.needed[name],
+                "margin_for_any_universe": expected.bounded.get(name),
                 "log10_crossover_permute_and_flip": _finite(crossing.get("permute-and-flip")),
                 "log10_crossover_exponential": _finite(crossing.get("exponential")),
-                "chance": None if found.outcomes is None else found.outcomes[name]["chance"],
+                "chance": None if expected.outcomes is None else expected.outcomes[name]["chance"],
             }
         )
     return rows
@@ -142,7 +142,7 @@ def _finite(value: float | None) -> float | None:
     return None if value is None or math.isinf(value) else value
 
 
-def _show(found: MarginPlan) -> None:
+def _show(expected: MarginPlan) -> None:
     from winnow.cli.printing import console, grid, notes
 
     def cell(value: float | str | None, power: bool = False) -> str:
@@ -165,63 +165,69 @@ def _show(found: MarginPlan) -> None:
             cell(row["log10_crossover_permute_and_flip"], power=True),
             cell(row["chance"]),
         ]
-        for row in _rows(found)
+        for row in _rows(expected)
     ]
     show = console()
     show.print(grid(heads, rows))
     about = [
-        ("margin", f"for a chance of {found.chance:.4g} that one of the best wins, in score units"),
+        (
+            "margin",
+            f"for a chance of {expected.chance:.4g} that one of the best wins, in score units",
+        ),
         ("any universe", "the margin that suffices, however many candidates there are"),
         ("chance", "on the assumed gaps"),
     ]
     limits = [
-        ("Prop 1", found.pure_limit, "no epsilon-DP mechanism can promise it with less"),
-        ("Thm 1", found.approximate_limit, "no (epsilon, delta)-DP mechanism can"),
+        ("Prop 1", expected.pure_limit, "no epsilon-DP mechanism can promise it with less"),
+        ("Thm 1", expected.approximate_limit, "no (epsilon, delta)-DP mechanism can"),
     ]
     about += [(name, f"{x:.4g}: {words}") for name, x, words in limits if x is not None]
-    about += _shell_paid_for(found)
-    show.print(notes(about if found.outcomes is not None else [*about[:2], *about[3:]]))
-    show.print(found.verdict)
+    about += _shell_paid_for(expected)
+    show.print(notes(about if expected.outcomes is not None else [*about[:2], *about[3:]]))
+    show.print(expected.verdict)
 
 
-def _shell_paid_for(found: MarginPlan) -> list[tuple[str, str]]:
+def _shell_paid_for(expected: MarginPlan) -> list[tuple[str, str]]:
     """The first shell of the assumed gaps whose next gap is wide enough [LMM, Section 4.2]."""
-    for shell in found.shells:
+    for shell in expected.shells:
         if shell.next_gap > shell.needed:
             words = f"the next lies {shell.next_gap:.4g} behind, {shell.needed:.4g} are needed"
             return [("Thm 3", f"large-margin pays for {shell.size:,} candidates: {words}")]
     words = "large-margin pays for all candidates: no gap is as wide as its shell needs"
-    return [("Thm 3", words)] if found.shells else []
+    return [("Thm 3", words)] if expected.shells else []
 
 
-def draw(found: MarginPlan, ending: str) -> bytes:
+def draw(expected: MarginPlan, ending: str) -> bytes:
     """The needed margins against the size of the universe."""
     from winnow.select.plan.margin import COMPARED
     from winnow.show.plots.curves import MarginFigure, draw_margins
 
-    opponent = {name: row["permute-and-flip"] for name, row in found.crossover.items()}
+    opponent = {name: row["permute-and-flip"] for name, row in expected.crossover.items()}
     ends = [power for power in opponent.values() if not math.isinf(power)]
-    first = max(1.0, math.log10(found.near + 1.0))
+    first = max(1.0, math.log10(expected.near + 1.0))
     last = min(max([*ends, first + 10.0]) * 1.12, 250.0)
     powers = [first + (last - first) * i / (POINTS - 1) for i in range(POINTS)]
     limits = {}
-    if found.epsilon < 1:
-        unit = found.sensitivity / found.epsilon
+    if expected.epsilon < 1:
+        unit = expected.sensitivity / expected.epsilon
         limits["pure DP needs at least [LMM, Prop 1]"] = [
             max(0.0, unit * (power * math.log(10.0) - math.log(2.0))) for power in powers
         ]
-        if found.approximate_limit is not None:
-            limits["any DP needs at least [LMM, Thm 1]"] = [found.approximate_limit] * len(powers)
+        if expected.approximate_limit is not None:
+            limits["any DP needs at least [LMM, Thm 1]"] = [expected.approximate_limit] * len(
+                powers
+            )
     content = MarginFigure(
         powers,
-        {name: found.curve(name, powers) for name in COMPARED},
-        {n: (p, found.bounded[n]) for n, p in opponent.items() if p <= last},
+        {name: expected.curve(name, powers) for name in COMPARED},
+        {n: (p, expected.bounded[n]) for n, p in opponent.items() if p <= last},
         limits,
-        [(shell.size, shell.next_gap, shell.needed) for shell in found.shells],
+        [(shell.size, shell.next_gap, shell.needed) for shell in expected.shells],
     )
-    best = "one leader" if found.near == 1 else f"{found.near:,} share the best score"
+    best = "one leader" if expected.near == 1 else f"{expected.near:,} share the best score"
     title = (
         f"{best}, all others one margin behind\n"
-        f"ε = {found.epsilon:.4g}, δ = {found.delta:.3g}, sensitivity {found.sensitivity:.4g}"
+        f"ε = {expected.epsilon:.4g}, δ = {expected.delta:.3g}, "
+        f"sensitivity {expected.sensitivity:.4g}"
     )
-    return draw_margins(content, title=title, chance=found.chance, ending=ending)
+    return draw_margins(content, title=title, chance=expected.chance, ending=ending)

@@ -74,7 +74,7 @@ def select(
     out: OutOption = None,
     plot: Annotated[Path | None, plot_of("Draw the chance against epsilon")] = None,
 ) -> None:
-    """Say what to expect of a selection; no data are read and nothing is spent.
+    """Predict what a selection would give; no data are read and nothing is spent.
 
     Give public or assumed numbers, such as last year's published counts, never gaps of
     the private scores. Say either --epsilon, --chance or --error.
@@ -108,7 +108,7 @@ def select(
     else:
         planned = request.plan(about)
         if planned.expected is None:
-            raise ParameterError("nothing is known of its error beforehand; choose another method")
+            raise ParameterError("its error cannot be predicted; choose another method")
         only = planned.expected
         plans, document = {planned.name: only}, only.to_dict()
     if json:

@@ -126,7 +126,7 @@ def top_k(
     ] = 200,
     seed: Annotated[
         int,
-        option("--seed", "N", "Of the simulated draws.", _METHOD),
+        option("--seed", "N", "The seed of the simulated draws.", _METHOD),
     ] = 0,
     json: JsonOption = False,
     out: OutOption = None,
@@ -134,7 +134,7 @@ def top_k(
         Path | None, plot_of("Draw the chance of the true top K against epsilon")
     ] = None,
 ) -> None:
-    """Say what to expect of a top-k release; no private data are read and nothing is spent.
+    """Predict the errors of a top-k release; no private data are read and nothing is spent.
 
     Give public or made-up counts, never the private ones: what is shown is computed from them
     without noise. Say --epsilon, --error or --chance. auto compares all methods that apply.

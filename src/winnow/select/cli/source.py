@@ -13,6 +13,7 @@ from winnow.core.relation import Relation
 from winnow.core.utility import declared
 from winnow.errors import DataError, InputError, ParameterError
 from winnow.foreign import reason
+from winnow.read.bound_choice import AUTO_BOUND, AboutChoice
 from winnow.read.counts import SealedCounts, private_counts
 from winnow.read.files import STDIN, read_scores
 from winnow.read.groups import Groups
@@ -37,7 +38,7 @@ Progress = Callable[[int, int], None] | None
 def about_log(
     item: str,
     person: str | None,
-    most: int | None,
+    most: int | str | None,
     relation: Relation,
     public: Sequence[str] | None,
     groups: Groups | None = None,
@@ -49,13 +50,18 @@ def about_log(
             "with --groups"
         )
     bound, many = None, 1 if groups is None else len(groups.names or (1,))
-    if person is not None and most is not None:
+    candidates = None if public is None else len(public) * many
+    choice = None
+    if person is not None and most == AUTO_BOUND:
+        choice = AboutChoice.of_items(person, item, candidates)
+    elif person is not None and isinstance(most, int):
         bound = PersonBound(person, item, most)
     return AboutScores(
         utility=declared(1, True, relation),
-        candidates=None if public is None else len(public) * many,
+        candidates=candidates,
         groups=groups,
-        max_items=1 if person is None else most,
+        max_items=1 if person is None else most if isinstance(most, int) else None,
+        choice=choice,
         private=public is None,
         weighed=public is None and person is not None,
         bound=bound,
@@ -160,8 +166,7 @@ def _each_once(numbered: Iterable[tuple[int, str]]) -> list[str]:
             continue
         if item in seen:
             raise DataError(
-                f"what stands in line {seen[item]} stands again in line {line}; list every item "
-                "once"
+                f"the item in line {seen[item]} appears again in line {line}; list every item once"
             )
         seen[item] = line
     if not seen:
@@ -221,7 +226,7 @@ def counts_of_log(
     source: Any,
     item: str,
     person: str | None,
-    most: int | None,
+    most: int | str | None,
     about: AboutScores,
     *,
     text: TextFormat,
@@ -245,7 +250,7 @@ def counts_of_log(
 def check_source(
     file: str,
     count: str | None,
-    max_items: int | None,
+    max_items: int | str | None,
     *,
     person: str | None,
     items: Path | None,
@@ -281,6 +286,11 @@ def check_source(
                 "with one item"
             )
         return
+    if max_items == AUTO_BOUND:
+        raise ParameterError(
+            "--max-items auto looks at the people of an event log, and --count says that the file "
+            "has ready counts; give the bound under which they were counted"
+        )
     if labels is None:
         raise ParameterError(
             "say where the items of these counts come from: --labels public if the list was fixed "

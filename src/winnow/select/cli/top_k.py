@@ -15,6 +15,7 @@ from winnow.cli.options import (
     Labels,
     OutOption,
     SeedOption,
+    bound_of,
     option,
     plot_of,
     relation_of_people,
@@ -27,6 +28,7 @@ from winnow.core.checks import count as whole
 from winnow.core.relation import Relation
 from winnow.errors import DataError, ParameterError
 from winnow.read.options import TextFormat
+from winnow.select.auto_bound import AutoBoundPlan
 from winnow.select.cli.groups import ONE_LIST, LogOptions
 from winnow.select.request import TopK
 
@@ -71,7 +73,7 @@ def top_k(
         option(
             "--person",
             "COLUMN",
-            "The column that says whose event it is.",
+            "The column of people: whose event it is.",
             _COLUMNS,
         ),
     ] = None,
@@ -84,11 +86,12 @@ def top_k(
         ),
     ] = False,
     max_items: Annotated[
-        int | None,
+        str | None,
         option(
             "--max-items",
             "L",
-            "Count each person for at most L items; with --count: how it was counted.",
+            "Count each person for at most L items; with --count: how it was counted. auto: where "
+            "a bound helps, a tenth of epsilon looks at how many items people have and chooses it.",
             _COLUMNS,
         ),
     ] = None,
@@ -159,7 +162,7 @@ def top_k(
 ) -> None:
     """Release the K most common items privately.
 
-    FILE is an event log with one row for each event, in which a person may stand many times;
+    FILE is an event log with one row for each event, in which a person may appear many times;
     or, with --count, a file of items and their counts.
     """
     from winnow.cli.files import are_large
@@ -183,13 +186,14 @@ def top_k(
     from winnow.show.plots.multiples import draw_lists
 
     relation, budget = record.account(relation, Relation.ADD_REMOVE)
+    most = bound_of("--max-items", max_items)
     bounded = count is None and person is not None and max_items is not None
     check_cut(asked.with_cut, bounded, "--person and --max-items")
     with_counts = asked.with_counts or plot is not None
     request = asked(with_counts=with_counts, budget=budget, seed=seed)
     k = request.k
     check_source(
-        file, count, max_items, person=person, items=items, memory=memory, header=header,
+        file, count, most, person=person, items=items, memory=memory, header=header,
         labels=labels, one_row=one_row, sensitivity=sensitivity,
     )  # fmt: skip
     source, read = of_log.joined.with_first(file, person), of_log.joined.files(file)
@@ -206,13 +210,15 @@ def top_k(
     public = None if items is None else read_items(items, line_breaks=text.line_breaks)
     if public is not None and k > len(public):
         raise DataError(f"k={k} exceeds the {len(public)} items of {items}; lower k")
-    if max_items is not None:
-        whole(max_items=max_items)
+    if isinstance(most, int):
+        whole(max_items=most)
     if count is None:
-        about = about_log(item, person, max_items, relation, public, groups)
+        about = about_log(item, person, most, relation, public, groups)
     else:
         moved = sensitivity_of(sensitivity)
-        about = about_file(moved, max_items, relation, public=labels == "public")
+        about = about_file(
+            moved, most if isinstance(most, int) else None, relation, public=labels == "public"
+        )
     check_words(request, about)
     plan = request.plan(about)  # what cannot be met is refused before anything is read
     warn_of_other_labels(budget, read)
@@ -223,9 +229,10 @@ def top_k(
         else:
             reading = reading_of_log(memory, seed, progress)
             counts = counts_of_log(
-                source, item, person, max_items, about, text=text(), reading=reading, items=public
+                source, item, person, most, about, text=text(), reading=reading, items=public
             )
         released = plan.run(counts, budget=budget, seed=seed)
+    plan = plan.ran(released) if isinstance(plan, AutoBoundPlan) else plan
 
     shown: dict[str, Any] = {
         "ordered": plan.expected.ordered,

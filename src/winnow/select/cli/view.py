@@ -76,9 +76,9 @@ def show_labels(released: Top, *, ordered: bool, needed: float | None) -> None:
     if items:
         rows = zip(*(map(str, column) for column in columns.values()), strict=True)
         show.print(grid([(name, "left") for name in columns], rows))
-    found = "1 label" if len(items) == 1 else f"{len(items):,} labels"
+    number = "1 label" if len(items) == 1 else f"{len(items):,} labels"
     way = "the largest noisy weight first" if ordered else "in the order of their texts"
-    show.print(f"{found}, {way}", style="dim")
+    show.print(f"{number}, {way}", style="dim")
     if needed is not None:
         show.print(
             f"of {needed:,.0f} people with one label each it is found as often as not; of people "

@@ -69,21 +69,21 @@ class OverPairs:
         """The k first of each group, with their noisy counts where these are released."""
         pairs: Iterable[Any]
         if isinstance(self.inner, UnknownDomain):
-            found = self.inner.drawn(counts, key)
-            with_counts = isinstance(found, CountedItems)
-            told = ((pair_of(each[0]), each[1]) if with_counts else pair_of(each) for each in found)
+            lists = self.inner.drawn(counts, key)
+            with_counts = isinstance(lists, CountedItems)
+            told = ((pair_of(each[0]), each[1]) if with_counts else pair_of(each) for each in lists)
             named = _names(self.groups)
             pairs = (_with_name(each, named, with_counts) for each in told)
         else:
-            found = self.inner.drawn(counts.to_scores(), key)
-            with_counts = isinstance(found, CountedItems)
-            pairs = found
+            lists = self.inner.drawn(counts.to_scores(), key)
+            with_counts = isinstance(lists, CountedItems)
+            pairs = lists
         return _listed(pairs, self.groups, self.k, with_counts, margin=self.margin)
 
 
 @dataclass(frozen=True)
 class EachGroup:
-    """The same mechanism in every group, each on the counts of that group alone.
+    """One mechanism in every group, each on the counts of that group alone.
 
     Formal guarantees
         Of one person the counts of at most G groups hold anything: G = ``touched`` under
@@ -148,14 +148,14 @@ class EachGroup:
 
     def drawn(self, counts: SealedCounts, key: Key) -> ListsByGroup:
         """A list for each group."""
-        names, found = self.groups.names, dict[Any, list[Any]]()
+        names, lists = self.groups.names, dict[Any, list[Any]]()
         for group, part in self._parts(counts, key):
             list_of_group = self.inner.drawn(part, key.child(f"group {label_text(group)}"))
             if list_of_group or names is not None:
-                found[group] = list_of_group
+                lists[group] = list_of_group
         if names is not None:
-            found = {name: found.get(name, []) for name in names}
-        return ListsByGroup(self.groups.by, found, self.ordered, self.with_counts, self.margin)
+            lists = {name: lists.get(name, []) for name in names}
+        return ListsByGroup(self.groups.by, lists, self.ordered, self.with_counts, self.margin)
 
     def _parts(self, counts: SealedCounts, key: Key) -> Iterator[tuple[Any, Any]]:
         """The counts of each group, sealed again."""
@@ -206,17 +206,17 @@ def _listed(
     pairs: Iterable[Any], groups: Groups, k: int, with_counts: bool, margin: int | None
 ) -> ListsByGroup:
     """The k first of each group, in the order of the pairs; of public groups empty lists, too."""
-    found: dict[Any, list[Any]] = {name: [] for name in groups.names or ()}
+    lists: dict[Any, list[Any]] = {name: [] for name in groups.names or ()}
     for each in pairs:
         (group, item), *count = each if with_counts else (each,)
-        mine = found.setdefault(group, [])
+        mine = lists.setdefault(group, [])
         if len(mine) < k:
             mine.append((item, *count) if with_counts else item)
     if groups.names is None:
-        found = dict(sorted(found.items()))
+        lists = dict(sorted(lists.items()))
     if with_counts:
-        found = {group: CountedItems(mine) for group, mine in found.items()}
-    return ListsByGroup(groups.by, found, True, with_counts, margin)
+        lists = {group: CountedItems(mine) for group, mine in lists.items()}
+    return ListsByGroup(groups.by, lists, True, with_counts, margin)
 
 
 def pairs_of(texts: list[Any], groups: Groups | None) -> list[Any]:
@@ -224,6 +224,6 @@ def pairs_of(texts: list[Any], groups: Groups | None) -> list[Any]:
     if groups is None:
         return texts
     named = _names(groups)
-    found = GroupedItems(_with_name(pair_of(text), named, False) for text in texts)
-    found.by = groups.by
-    return found
+    pairs = GroupedItems(_with_name(pair_of(text), named, False) for text in texts)
+    pairs.by = groups.by
+    return pairs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -83,6 +84,21 @@ def noisy_cut(
     noisy = counted + discrete_laplace_array(tape.child("people"), 2, people_scale)
     further = discrete_laplace_array(tape.child("left out"), 1, left_out_scale)
     return int(noisy[0]), int(noisy[1]), left_out + int(further[0])
+
+
+def noisy_people(
+    numbers: Sealed[dict[int, int]], grid: tuple[int, ...], scale: Fraction, key: Key
+) -> list[int]:
+    """How many people have up to each bound and more than the one before, or more than all.
+
+    Whatever is in the source, a person counts once.
+    """
+    content, tape = key.open(numbers), key.tape
+    counted = np.zeros(len(grid) + 1, np.int64)
+    for have, people in content.items():
+        counted[bisect_left(grid, have)] += people
+    noise = discrete_laplace_array(tape.child("numbers"), len(counted), scale)
+    return [int(number) for number in counted + noise]
 
 
 @dataclass(frozen=True)

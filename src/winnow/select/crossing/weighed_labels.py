@@ -69,23 +69,23 @@ class ByWeights(UnknownDomain):
 
     def _labels(self, counts: SealedCounts, key: Key) -> tuple[list[Any], list[int] | None]:
         k = EVERY if self.peel else self.k
-        found = self._spread(counts, key, k) if self.spread else self._of(counts, key, k)
+        labels = self._spread(counts, key, k) if self.spread else self._of(counts, key, k)
         if not self.peel:
-            return found[: self.k], None
-        people = _people(found, counts, key)
+            return labels[: self.k], None
+        people = _people(labels, counts, key)
         order = self.peeled(people, counts.utility, key.tape.child("peel"))
-        return [found[place] for place in order], None
+        return [labels[place] for place in order], None
 
     def _spread(self, counts: SealedCounts, key: Key, k: int) -> list[Any]:
         """Labels by the weights that people spread over them."""
         assert counts.weighed is not None  # by ``check``
         most, tape = self.max_items or 1, key.tape.child("weights")
-        people, found = key.open(counts.weighed.people), list[Any]()
+        people, labels = key.open(counts.weighed.people), list[Any]()
         for number in range(self.rounds):
             first = counts.weighed.first if number == 0 else None
-            summed = people.summed(most, found) if first is None else key.open(first)
-            found += self._passing(summed, counts.utility, tape.child(f"{number}"), number, k)
-        return found
+            summed = people.summed(most, labels) if first is None else key.open(first)
+            labels += self._passing(summed, counts.utility, tape.child(f"{number}"), number, k)
+        return labels
 
     def _of(self, counts: SealedCounts, key: Key, k: int) -> list[Any]:
         """Labels of counts that are weighed as they are."""

@@ -56,11 +56,11 @@ def largest_in_blocks(
         if len(best) > k:  # the k-th largest noisy count so far
             least = sorted((each for each, _ in best), reverse=True)[k - 1]
             best = [each for each in best if each[0] >= least]
-    stream, found = tape.child("ties").stream(), []
+    stream, largest = tape.child("ties").stream(), []
     by_noisy = sorted(best, key=lambda each: -each[0])
     for _, equal in groupby(by_noisy, key=lambda each: each[0]):
         left = list(equal)
         while left:
-            found.append(left.pop(stream.below(len(left))))
-    places = uniform_places(classes, [count for _, count in found[:k]], tape)
-    return Drawn(places, [each for each, _ in found[:k]])
+            largest.append(left.pop(stream.below(len(left))))
+    places = uniform_places(classes, [count for _, count in largest[:k]], tape)
+    return Drawn(places, [each for each, _ in largest[:k]])

@@ -149,9 +149,9 @@ def _near(
         value -= behind
         near = np.flatnonzero(value >= least) if least > -np.inf else np.arange(len(value))
         if len(near) > 16 * k and np.isfinite(off):
-            found = _kth_largest(value, k)
-            slack = 2.0 * off + 2.0**-45 * (2.0 * radius + abs(found))
-            least = max(least, found - slack)
+            place = _kth_largest(value, k)
+            slack = 2.0 * off + 2.0**-45 * (2.0 * radius + abs(place))
+            least = max(least, place - slack)
             near = near[value[near] >= least]
         kept.append((first + near, value[near] + middle))
     places, values = (np.concatenate(parts) for parts in zip(*kept, strict=True))

@@ -284,13 +284,13 @@ class _Margins:
 
     def pieces(self, rank: int) -> list[tuple[Fraction, int, int]]:
         """(bound, first rank, ranks) from a rank on; within a run they double in length."""
-        found = []
+        listed = []
         place = bisect_right(self._ends, rank)
         while place < len(self._ends):
             end = min(self._ends[place], self._last + 1)
             while rank < end:
                 size = min(end - rank, rank)
-                found.append((self._gaps[place] / self._sensitivity, rank, size))
+                listed.append((self._gaps[place] / self._sensitivity, rank, size))
                 rank += size
             place += 1
-        return found
+        return listed

@@ -42,19 +42,19 @@ def chances(epsilon: Fraction, delta: Fraction) -> tuple[tuple[int, ...], int]:
     least = math.floor(delta * one)
     growth = math.floor(math.exp(min(float(epsilon), 600.0)) * (1 - 2.0**-45) * 2**40)
     growth, unit = max(growth, 1 << 40), 1 << 40  # e^epsilon, rounded down
-    found = [0]
-    while found[-1] < one:
-        if len(found) > _MOST_STEPS:
+    chances_so_far = [0]
+    while chances_so_far[-1] < one:
+        if len(chances_so_far) > _MOST_STEPS:
             raise ParameterError(
                 "epsilon and delta are so small that a label needs more than a million people; "
                 "allow more"
             )
-        last = found[-1]
+        last = chances_so_far[-1]
         grown = growth * last // unit + least
         missing = one - last - least
         shrunk = one if missing <= 0 else one - -(-missing * unit // growth)
-        found.append(min(grown, shrunk, one))
-    return tuple(found), bits
+        chances_so_far.append(min(grown, shrunk, one))
+    return tuple(chances_so_far), bits
 
 
 @dataclass(frozen=True)
@@ -86,9 +86,12 @@ class OptimalRule(UnknownDomain):
                 "method='weighted-gaussian'"
             )
         if self.with_counts:
-            raise ParameterError("optimal-rule tells no counts; use method='truncated-laplace'")
+            raise ParameterError("optimal-rule releases no counts; use method='truncated-laplace'")
         if self.k != EVERY:
-            raise ParameterError("optimal-rule releases labels without an order, and no k of them")
+            raise ParameterError(
+                "optimal-rule releases labels without an order, so it cannot choose k of them; "
+                "use method='weighted-gaussian'"
+            )
 
     @property
     def name(self) -> str:
@@ -111,8 +114,8 @@ class OptimalRule(UnknownDomain):
 
     def people_needed(self, relation: Relation) -> int:
         """So many people, of whom a label is released as often as not or more."""
-        found, bits = self.rule(relation)
-        return next(people for people, chance in enumerate(found) if 2 * chance >= 1 << bits)
+        rule, bits = self.rule(relation)
+        return next(people for people, chance in enumerate(rule) if 2 * chance >= 1 << bits)
 
     def check_scales(self, utility: Utility) -> None:
         """Refuse what cannot be released, before anything is charged."""
@@ -129,28 +132,28 @@ class OptimalRule(UnknownDomain):
     def _draw(
         self, counts: Integers, utility: Utility, tape: Tape
     ) -> tuple[list[int], list[int] | None]:
-        found, bits = self.rule(utility.relation)
-        people = np.minimum(counts, len(found) - 1)
-        return np.flatnonzero(self._passes(people, found, bits, tape)).tolist(), None
+        rule, bits = self.rule(utility.relation)
+        people = np.minimum(counts, len(rule) - 1)
+        return np.flatnonzero(self._passes(people, rule, bits, tape)).tolist(), None
 
     def _passes(
-        self, people: Integers, found: tuple[int, ...], bits: int, tape: Tape
+        self, people: Integers, rule: tuple[int, ...], bits: int, tape: Tape
     ) -> NDArray[np.bool_]:
         """One trial for each label: 32 bits of the tape decide it, or all where they are equal."""
         if len(people) == 0:
             return np.zeros(0, np.bool_)
-        first = np.array([chance >> (bits - 32) for chance in found], np.int64)[people]
+        first = np.array([chance >> (bits - 32) for chance in rule], np.int64)[people]
         words = tape.words(0, len(people)).astype(np.int64)
         passing = words < first
         for place in np.flatnonzero(words == first).tolist():
-            passing[place] = tape.bits(place, bits) < found[int(people[place])]
+            passing[place] = tape.bits(place, bits) < rule[int(people[place])]
         return passing
 
     def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
-        found, bits = self.rule(utility.relation)
+        rule, bits = self.rule(utility.relation)
         counts: list[int] = []
         for count, members, of_block in blocks_of(classes, tape):
-            people = np.full(members, min(count, len(found) - 1))
-            passing = int(self._passes(people, found, bits, of_block).sum())
+            people = np.full(members, min(count, len(rule) - 1))
+            passing = int(self._passes(people, rule, bits, of_block).sum())
             counts += [count] * passing
         return Drawn(uniform_places(classes, counts, tape))

@@ -79,8 +79,8 @@ class OneOf(RankedSelection):
 
     def draw(self, ranked: Ranked, utility: Utility, tape: Tape) -> list[Found]:
         """One candidate or none."""
-        found = self.take(Without(ranked), utility, tape)
-        return [] if found is None else [found]
+        winner = self.take(Without(ranked), utility, tape)
+        return [] if winner is None else [winner]
 
 
 @dataclass(frozen=True)
@@ -187,7 +187,7 @@ class Repeated(RankedSelection):
         rounds = (
             self.inner.take(universe, utility, tape.child(f"round-{r}")) for r in range(self.k)
         )
-        return [found for found in rounds if found is not None]
+        return [winner for winner in rounds if winner is not None]
 
 
 def log_counts(sizes: list[int]) -> LogCounts:

@@ -134,12 +134,12 @@ class TruncatedLaplace(UnknownDomain):
     def _noise(self, tape: Tape, size: int, utility: Utility) -> Integers:
         """Z given that |Z| <= K, by drawing anew what is larger."""
         scale, edge = self.scale(utility), self.edge(utility)
-        found, missing, tries = np.zeros(size, np.int64), np.arange(size), 0
+        noise, missing, tries = np.zeros(size, np.int64), np.arange(size), 0
         while len(missing):
             drawn = discrete_laplace_array(tape.child(f"try-{tries}"), len(missing), scale)
-            found[missing] = drawn
+            noise[missing] = drawn
             missing, tries = missing[np.abs(drawn) > edge], tries + 1
-        return found
+        return noise
 
     def _draw(
         self, counts: Integers, utility: Utility, tape: Tape

@@ -95,10 +95,10 @@ class LimitedDomain(UnknownDomain):
     def epsilon_per_round(self) -> Fraction:
         """The epsilon of a round: half of delta for the truncation, the rest to compose."""
         epsilon, delta = exact("epsilon", self.epsilon), exact("delta", self.delta)
-        found = calibrated_rounds(
+        per_round = calibrated_rounds(
             epsilon, delta, self.k, delta / 2, Relation.ADD_REMOVE, self.accountant
         )
-        return exact("epsilon", found.parameter)
+        return exact("epsilon", per_round.parameter)
 
     def promise(self, relation: Relation) -> Promise:
         """What one release is charged, and why."""
@@ -150,12 +150,12 @@ class LimitedDomain(UnknownDomain):
         self, counts: NDArray[np.int64], last: int, chosen: list[int], tape: Tape
     ) -> list[int]:
         """Of the labels with the count at which the domain ends, any may stand for any."""
-        level, found = np.flatnonzero(counts == last), list(chosen)
+        level, winners = np.flatnonzero(counts == last), list(chosen)
         ends = [at for at, position in enumerate(chosen) if counts[position] == last]
         drawn = largest_by_lot(np.zeros(len(level), np.int64), len(ends), tape.child("ends"))
         for at, position in zip(ends, level[drawn].tolist(), strict=True):
-            found[at] = position
-        return found
+            winners[at] = position
+        return winners
 
     def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
         """On the largest counts alone, and then any labels of these counts."""

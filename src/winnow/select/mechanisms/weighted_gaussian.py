@@ -95,18 +95,18 @@ def tail(least: int, variance: int) -> float:
 @lru_cache(maxsize=256)
 def least_passing(variance: int, lost: float, most: int, *, spread: bool) -> int:
     """The least T with t Pr[Z >= T - w_t] <= lost for every number t of new labels of a person."""
-    found = 0
+    least = 0
     for labels in range(1, most + 1) if spread else (most,):
         each = weight(labels)
-        if found > each and labels * tail(found - each, variance) <= lost:
+        if least > each and labels * tail(least - each, variance) <= lost:
             continue
         low, high = each, each + 2 + math.ceil(40 * math.sqrt(variance))
         while high - low > 1:
             middle = (low + high) // 2
             enough = labels * tail(middle - each, variance) <= lost
             low, high = (low, middle) if enough else (middle, high)
-        found = high
-    return found
+        least = high
+    return least
 
 
 @dataclass(frozen=True)

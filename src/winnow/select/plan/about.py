@@ -7,6 +7,7 @@ from winnow.core.relation import Relation
 from winnow.core.utility import declared
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
+from winnow.read.bound_choice import AboutChoice, checked_bound
 from winnow.read.groups import Groups
 from winnow.read.scores import LABELS
 from winnow.select.about import AboutScores
@@ -51,7 +52,7 @@ def counts(
     candidates: int | None = None,
     *,
     labels: str = "public",
-    max_items: int | None = None,
+    max_items: int | str | None = None,
     by: Groups | str | None = None,
     sensitivity: Real | tuple[Real, Real] = 1,
     relation: str | Relation = Relation.ADD_REMOVE,
@@ -61,7 +62,8 @@ def counts(
     ``candidates`` is how many items are on the public list; ``labels="private"`` says that the
     items are found in the data, and ``labels="log"`` that the log itself will be there, too, as
     ``wn.counts(log, item=, person=)`` has it. ``max_items`` is the most items that one person is
-    counted for. ``by`` is that of ``wn.counts``: lists of groups, of ``candidates`` items each.
+    counted for, or "auto" where the release chooses it. ``by`` is that of ``wn.counts``: lists of
+    groups, of ``candidates`` items each.
     """
     groups = Groups.of(by)
     one_of((*LABELS, FOUND_IN_LOG), labels=labels)
@@ -69,7 +71,8 @@ def counts(
         count(candidates=candidates)
         if labels != "public":
             raise ParameterError("how many private labels there are is private; leave it out")
-    if max_items is not None:
+    auto = checked_bound("max_items", max_items)
+    if not auto and max_items is not None:
         count(max_items=max_items)
     if groups is not None and labels == "private":
         raise ParameterError("ready counts know no groups; plan for labels='log', or leave out by=")
@@ -83,7 +86,8 @@ def counts(
         groups=groups,
         utility=declared(sensitivity, not isinstance(sensitivity, tuple), relation),
         candidates=None if candidates is None else int(candidates),
-        max_items=None if max_items is None else int(max_items),
+        max_items=None if auto or max_items is None else int(max_items),
+        choice=AboutChoice.of_items("person", "item", candidates) if auto else None,
         private=labels != "public",
         weighed=labels == FOUND_IN_LOG,
     )

@@ -82,7 +82,7 @@ class GapProfile:
         if candidates is not None and candidates != given:
             raise ParameterError(
                 f"candidates={candidates} does not match gaps, which describes {given} candidates "
-                "(the best and one for each gap); drop candidates or mend gaps"
+                "(the best and one for each gap); leave out candidates, or correct gaps"
             )
         return cls._grouped(values, counts)
 
@@ -122,14 +122,14 @@ def _numbers(gaps: Iterable[float]) -> Floats:
     if array.ndim != 1:
         raise ParameterError(f"gaps has {array.ndim} dimensions; give a flat list of numbers")
     if array.size and array.dtype.kind not in "iuf":
-        found: list[float] = []
+        numbers: list[float] = []
         with instead(
-            lambda _: ParameterError(f"gaps[{len(found)}] is not a number; give finite numbers"),
+            lambda _: ParameterError(f"gaps[{len(numbers)}] is not a number; give finite numbers"),
             ParameterError,
         ):
             for gap in array:
-                found.append(float(exact("gaps", gap)))
-        array = np.array(found)
+                numbers.append(float(exact("gaps", gap)))
+        array = np.array(numbers)
     values = array.astype(np.float64)
     bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if bad.size:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,17 +13,20 @@ from winnow.core.plan import Plan, plan_of
 from winnow.core.relation import Relation
 from winnow.errors import InputError, ParameterError
 from winnow.foreign import shown
-from winnow.privacy.sizing import rounds_accountant
+from winnow.privacy.sizing import as_all_there_is, rounds_accountant
 from winnow.read.counts import SealedCounts
 from winnow.select.about import AboutScores, about
+from winnow.select.auto_bound import AutoBoundPlan
 from winnow.select.crossing.groups import pairs_of
 from winnow.select.crossing.private_labels import EVERY, UnknownDomain
 from winnow.select.label_choice import chosen_for_labels, losses_of_methods
 from winnow.select.label_methods import OF_LABELS
+from winnow.select.label_methods import TruncatedLaplace as TruncatedLaplaceMethod
 from winnow.select.mechanisms.optimal_rule import OptimalRule
 from winnow.select.mechanisms.truncated_laplace import TruncatedLaplace
 from winnow.select.mechanisms.weighted_gaussian import WeightedGaussian
 from winnow.select.methods import PRIVATE_LABELS, Sizes, check_kind
+from winnow.select.plan.auto_bound import labels_with_auto_bound
 from winnow.select.request import FindLabels
 from winnow.select.top_k_methods import PrivateLabelsMethod
 
@@ -155,7 +158,8 @@ def _people_needed(mechanism: UnknownDomain, held: int, about: AboutScores) -> f
     return None
 
 
-def planned(asked: FindLabels, given: Any) -> LabelsPlan:
+@as_all_there_is
+def planned(asked: FindLabels, given: Any) -> LabelsPlan | AutoBoundPlan:
     """The plan of a discovery, by what is public of the log."""
     public, method = about(given), asked.method
     if not isinstance(public, AboutScores) or not public.private:
@@ -165,7 +169,11 @@ def planned(asked: FindLabels, given: Any) -> LabelsPlan:
         )
     if method != AUTO and not isinstance(method, OF_LABELS):
         words = ", ".join(each.word() for each in OF_LABELS)
-        raise ParameterError(f"method={shown(method)} finds no labels; choose one of: {words}")
+        raise ParameterError(f"method={shown(method)} does not find labels; choose one of: {words}")
+    if public.choice is not None:
+        if isinstance(method, TruncatedLaplaceMethod):
+            return labels_with_auto_bound(asked, public, planned)
+        public = replace(public, choice=None)
     accountant = rounds_accountant(asked.budget)
     return _planned(method, repr(method), public, asked.epsilon, asked.delta, accountant)
 
@@ -208,7 +216,7 @@ def _planned(
 
 
 @takes(FindLabels)
-def labels(about: AboutScores | SealedCounts, asked: FindLabels) -> LabelsPlan:
+def labels(about: AboutScores | SealedCounts, asked: FindLabels) -> LabelsPlan | AutoBoundPlan:
     """Say what ``winnow.labels`` does with such a log; nothing is read and nothing is spent.
 
     ``about`` is ``wn.plan.counts(labels="log")``, with ``max_items=`` where items are bounded, or

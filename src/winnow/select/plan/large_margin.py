@@ -94,13 +94,13 @@ class MarginPlan(InNotebook):
             raise ParameterError(
                 f"{mechanism!r} is not compared; choose one of: {', '.join(COMPARED)}"
             )
-        found = []
+        margins = []
         most = self.bounded.get(mechanism, math.inf)
         for power in log10_candidates:
             others = max(0.0, 10.0 ** min(float(power), 300.0) - self.near)
             margin = self._question.needed(mechanism, others, at_most=most, within=1e-4)
-            found.append(margin)
-        return found
+            margins.append(margin)
+        return margins
 
     def chances(self, margin: Real, log10_candidates: Real) -> dict[str, float]:
         """The chance of a best candidate for each mechanism, at a margin and a universe.
@@ -236,7 +236,7 @@ def _limit(question: MarginQuestion, size: int, delta: float) -> float | None:
 def _outcomes(
     profile: GapProfile, utility: Utility, question: MarginQuestion
 ) -> dict[str, dict[str, float]]:
-    found = {}
+    outcomes = {}
     for name in COMPARED:
         pure = is_pure(name)
         mechanism = selection_named(
@@ -248,12 +248,12 @@ def _outcomes(
         setting = Setting(mechanism, utility, profile.candidates, profile, question.chance)
         outcome = setting.outcome(question.epsilon)
         assert outcome is not None and outcome.expected_error is not None
-        found[name] = {
+        outcomes[name] = {
             "chance": outcome.chance,
             "expected_error": outcome.expected_error,
             "error": outcome.error_quantile,
         }
-    return found
+    return outcomes
 
 
 def _shells(profile: GapProfile, question: MarginQuestion) -> tuple[Shell, ...]:

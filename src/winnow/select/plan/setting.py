@@ -193,7 +193,7 @@ class Setting:
         return 6.0 * math.log(2.0 * self.candidates / (1.0 - self.confidence))
 
     def _margin_bound(self, mechanism: LargeMargin, epsilon: float, miss: float) -> Bound:
-        found = bounds.large_margin(
+        bound = bounds.large_margin(
             self.candidates,
             self.profile,
             self.sensitivity,
@@ -202,15 +202,15 @@ class Setting:
             mechanism.thresholds,
             miss,
         )
-        if found.margin is None:
-            condition = f"l* = {found.rank:,}: all candidates, so for any data"
+        if bound.margin is None:
+            condition = f"l* = {bound.rank:,}: all candidates, so for any data"
         else:
             condition = (
-                f"l* = {found.rank:,}, for data whose candidate l* + 1 lies more than "
-                f"{found.margin * self.sensitivity:.6g} behind the best, as it does here"
+                f"l* = {bound.rank:,}, for data whose candidate l* + 1 lies more than "
+                f"{bound.margin * self.sensitivity:.6g} behind the best, as it does here"
             )
         return Bound(
-            found.error * self.sensitivity,
+            bound.error * self.sensitivity,
             f"6 Delta/epsilon ln(2 l*/{miss:.6g}) with {condition}",
             "LMM, Thm 3, with ln(3/eta) for the printed ln(3/n)",
         )

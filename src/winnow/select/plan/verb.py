@@ -242,8 +242,8 @@ def planned_for(
     setting = plan.setting()
     if setting is None:
         raise ParameterError(
-            "nothing is known of this error beforehand; give epsilon, or the number of "
-            "candidates: wn.plan.scores(candidates=)"
+            "this error cannot be predicted; give epsilon, or the number of candidates: "
+            "wn.plan.scores(candidates=)"
         )
     target = target_of(setting, chance, error)
     assert target is not None
@@ -251,8 +251,8 @@ def planned_for(
         return replace(plan, target=target)
     if target.epsilon == 0:
         raise ParameterError(
-            f"{target.said} is reached by a blind draw, so there is no smallest epsilon; "
-            "give epsilon, or ask for more"
+            f"{target.said} is reached by a random guess, so there is no smallest epsilon; give "
+            "epsilon, or ask for more"
         )
     plan = planned(asked.at(target.epsilon), given)
     return replace(plan, confidence=float(confidence), target=target)

@@ -21,13 +21,18 @@ _ACROSS, _MOST = 3, 18
 def draw_description(value: Description, *, ending: str = ".png") -> bytes:
     """The columns as the content of a file: histograms with their quantiles, or bars."""
     shown = value.columns[:_MOST]
-    lines = -(-len(shown) // _ACROSS)
-    figure = empty_figure(4.6 * min(_ACROSS, len(shown)), 3.0 * lines)
+    across = 2 if len(shown) == 4 else min(_ACROSS, len(shown))
+    lines = -(-len(shown) // across)
+    figure = empty_figure(4.6 * across, 3.0 * lines)
     for place, each in enumerate(shown, 1):
-        axes = add_axes(figure, (lines, min(_ACROSS, len(shown)), place))
+        axes = add_axes(figure, (lines, across, place))
         _histogram(axes, each) if each.histogram is not None else _bars(axes, each)
         axes.set_title(wrapped(each.name, 36, 1), loc="left", fontsize=12, parse_math=False)
         axes.tick_params(labelsize=9)
+    said = "rows, with 95 % intervals (grey)"
+    if any(each.quantiles for each in shown):
+        said += "; dashed: quantiles"
+    figure.supxlabel(said, fontsize=11)
     return as_file(figure, ending)
 
 

@@ -131,8 +131,8 @@ def _names(labels: Any) -> list[str]:
 
 
 def _joined(labels: list[tuple[Any, ...]]) -> list[str]:
-    found = [""]
+    lines = [""]
     for names in labels:
-        found = [f"{before}, {name}" if before else name for before in found
+        lines = [f"{before}, {name}" if before else name for before in lines
                  for name in _names(names)][: 4 * _MOST_ROWS]  # fmt: skip
-    return found
+    return lines

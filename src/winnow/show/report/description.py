@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from winnow.core.notebook import escaped as text
-from winnow.show.report.page import heading, page, pairs_table, paragraph, table
-from winnow.show.report.promise import promise_in_words
-from winnow.show.report.tables import RED_LINES, ReaderTable, counted_words
+from winnow.show.report.frame import Frame
+from winnow.show.report.page import heading, paragraph, table
+from winnow.show.report.tables import RED_LINES, ReaderTable
 
 if TYPE_CHECKING:
     from winnow.core.released import Released
@@ -28,35 +27,16 @@ def description_page(
     ``title`` is the public name of the dataset, ``date`` the day of the release.
     """
     value = released.value
-    when = f" of {date}" if date else ""
-    body = [
-        f"<h1>{text(title)}</h1>\n",
-        paragraph(
-            f"{len(value.columns):,} columns of a private table: a release{when} with noise that "
-            f"protects every {released.guarantee.unit.name}. It is for everyone, and may be "
-            "published.",
-            "lead",
-        ),
-    ]
-    if released.receipt.randomness != "os":
-        body.append(
-            paragraph(
-                "Seeded: this release is repeatable, for tests only. It is not private.", "warning"
-            )
-        )
-    body.append(counted_words(released))
     known = "public" if not value.rows.standard_error else f"{value.rows}"
-    body += [
+    parts = [
         paragraph(f"The table has {value.rows.value:,.0f} rows ({known})."),
         _numbers(value),
         heading("Every column"),
         paragraph(f"In rows. {RED_LINES} Noise may carry a count below 0."),
         f'<div class="grid">\n{"".join(_counts(each).markup() for each in value.columns)}</div>\n',
     ]
-    promise = promise_in_words(released.guarantee, rows_per_person)
-    body += [heading("What is promised"), *map(paragraph, promise), heading("Receipt")]
-    body.append(pairs_table([("guarantee", str(released.guarantee)), *released.receipt.lines()]))
-    return page(title, "".join(body))
+    what = f"{len(value.columns):,} columns of a private table"
+    return Frame(released, title, date, rows_per_person).page(what, parts)
 
 
 def _numbers(value: Description) -> str:

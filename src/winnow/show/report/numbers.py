@@ -90,15 +90,15 @@ def accuracy_by_part(synthetic: SyntheticDistribution) -> list[PartAccuracy]:
     """One entry for each part of the workload, in its order."""
     workload: Workload = synthetic.workload
     known = None if synthetic.errors is None else np.array(synthetic.error_estimates())
-    found: dict[str, PartAccuracy] = {}
+    parts: dict[str, PartAccuracy] = {}
     pairs = zip(workload.offsets[:-1], workload.offsets[1:], strict=True)
     for part, (start, stop) in zip(workload.parts, pairs, strict=True):
         error = None if known is None else float(known[start:stop].max())
-        old = found.get(part.title, PartAccuracy(part.title, 0, error))
+        old = parts.get(part.title, PartAccuracy(part.title, 0, error))
         if error is not None and old.error is not None:
             error = max(error, old.error)
-        found[part.title] = PartAccuracy(part.title, old.queries + part.size, error)
-    return list(found.values())
+        parts[part.title] = PartAccuracy(part.title, old.queries + part.size, error)
+    return list(parts.values())
 
 
 def errors_by_part(synthetic: SyntheticDistribution) -> list[PartErrors]:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.notebook import escaped as text
 from winnow.core.schema import cells_text
 from winnow.errors import ParameterError
 from winnow.release.query_errors import QueryErrors
@@ -24,6 +23,7 @@ from winnow.show.plots.release import (
     draw_parts,
     draw_truth,
 )
+from winnow.show.report.frame import Frame
 from winnow.show.report.numbers import (
     PartErrors,
     accuracy_by_part,
@@ -31,9 +31,8 @@ from winnow.show.report.numbers import (
     fitted_fractions,
     measured_rows,
 )
-from winnow.show.report.page import figure, heading, page, pairs_table, paragraph, table, tiles
-from winnow.show.report.promise import promise_in_words
-from winnow.show.report.tables import RED_LINES, column_table, counted_words, workload_tables
+from winnow.show.report.page import figure, heading, paragraph, table, tiles
+from winnow.show.report.tables import RED_LINES, column_table, workload_tables
 
 if TYPE_CHECKING:
     from winnow.core.column import Column
@@ -75,63 +74,36 @@ def release_page(
     synthetic = released.value
     errors = synthetic.errors
     if synthetic.workload is None:
-        raise ParameterError("this distribution was read from a file; a page is made of a release")
-    body = [f"<h1>{text(title)}</h1>\n", _lead(released, date, private is not None)]
-    if released.receipt.randomness != "os":
-        body.append(
-            paragraph(
-                "Seeded: this release is repeatable, for tests only. It is not private.", "warning"
-            )
+        raise ParameterError(
+            "this distribution was read from a file, and a report needs the release itself; make "
+            "it of that"
         )
-    body.append(counted_words(released))
-    promise = promise_in_words(released.guarantee, rows_per_person)
-    promised = heading("What is promised") + "".join(map(paragraph, promise))
-    body += [_tables(synthetic), _columns(synthetic)]
+    parts, after = [_tables(synthetic), _columns(synthetic)], [_method(synthetic)]
     if isinstance(errors, QueryErrors):
-        body += [_accuracy(synthetic, errors), promised, _method(synthetic), _rounds(errors)]
-        body.append(_measured(synthetic, errors))
+        parts.append(_accuracy(synthetic, errors))
+        after += [_rounds(errors), _measured(synthetic, errors)]
     else:
-        body += [_answer_accuracy(synthetic), promised, _method(synthetic)]
-    body += [
-        heading("Receipt"),
-        pairs_table([("guarantee", str(released.guarantee)), *released.receipt.lines()]),
-    ]
-    banner = ""
-    if private is not None:
-        banner = (
-            f'<div class="danger">{text(PRIVATE)}. This page shows true answers of the private '
-            "table, without noise.</div>\n"
-        )
-        body.append(_private(synthetic, private))
-        title = f"{PRIVATE} - {title}"
-    return page(title, "".join(body), banner)
-
-
-def _lead(released: Released[SyntheticDistribution], date: str, private: bool) -> str:
-    """What was released, and for whom."""
-    workload = released.value.workload
-    what = f"{workload.size:,} numbers" if workload.size > 1 else "One number"
-    when = f" of {date}" if date else ""
-    whom = (
-        "The framed section at the end shows true answers: this copy is for the owner only."
-        if private
-        else "It is for everyone: all of it comes from released numbers, and may be published."
-    )
-    return paragraph(
-        f"{what} about a private table, and a synthetic table to work with: a release{when} with "
-        f"noise that protects every {released.guarantee.unit.name}. {whom}",
-        "lead",
-    )
+        parts.append(_answer_accuracy(synthetic))
+    numbers = synthetic.workload.size
+    what = f"{numbers:,} numbers" if numbers > 1 else "One number"
+    what += " about a private table, and a synthetic table to work with"
+    frame = Frame(released, title, date, rows_per_person)
+    if private is None:
+        whom = "It is for everyone: all of it comes from released numbers, and may be published."
+        return frame.page(what, parts, whom=whom, after="".join(after))
+    whom = "The framed section at the end shows true answers: this copy is for the owner only."
+    owned = _private(synthetic, private)
+    return frame.page(what, parts, whom=whom, after="".join(after), banner=PRIVATE, private=owned)
 
 
 def _tables(synthetic: SyntheticDistribution) -> str:
     """The tables that were asked for, which is what readers come for."""
-    found = workload_tables(synthetic)
-    if not found:
+    tables = workload_tables(synthetic)
+    if not tables:
         return ""
-    left = len(synthetic.workload.parts) - len(found)
+    left = len(synthetic.workload.parts) - len(tables)
     more = f" {left:,} further tables are in the file of answers." if left else ""
-    lined = any(each.lined for each in found)
+    lined = any(each.lined for each in tables)
     bars = RED_LINES
     if isinstance(synthetic.errors, QueryErrors):
         bars = "Red lines estimate the error of each number."
@@ -139,33 +111,33 @@ def _tables(synthetic: SyntheticDistribution) -> str:
     return (
         heading("The tables")
         + paragraph(about)
-        + f'<div class="grid">\n{"".join(each.markup() for each in found)}</div>\n'
+        + f'<div class="grid">\n{"".join(each.markup() for each in tables)}</div>\n'
     )
 
 
 def _method(synthetic: SyntheticDistribution) -> str:
     workload, errors = synthetic.workload, synthetic.errors
-    found = [
+    lines = [
         ("columns", f"{len(synthetic.schema.columns)}"),
         ("cells of the domain", cells_text(synthetic.schema.cells)),
         ("rows that counts refer to", f"{synthetic.total:,}"),
         ("queries in the workload", f"{workload.size:,}"),
     ]
     if isinstance(errors, QueryErrors):
-        found.append(("noisy measurements", f"{len(synthetic.measurements):,}"))
-        found.append(("noise of one count (1 sd)", f"±{errors.noise * synthetic.total:,.3g} rows"))
+        lines.append(("noisy measurements", f"{len(synthetic.measurements):,}"))
+        lines.append(("noise of one count (1 sd)", f"±{errors.noise * synthetic.total:,.3g} rows"))
     if errors is not None:
         if errors.estimate < 1:
-            found.append(("estimated largest error", _percent(errors.estimate)))
+            lines.append(("estimated largest error", _percent(errors.estimate)))
         if errors.bound(0.95) < 1:
-            found.append(("largest error, proven with 95 %", f"≤ {_percent(errors.bound(0.95))}"))
+            lines.append(("largest error, proven with 95 %", f"≤ {_percent(errors.bound(0.95))}"))
     return (
         heading("How it was made")
         + paragraph(
             "A distribution over all combinations of values was fitted to noisy measurements of "
             "the private table. The synthetic rows are drawn from it."
         )
-        + tiles(found)
+        + tiles(lines)
     )
 
 

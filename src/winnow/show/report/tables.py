@@ -22,7 +22,6 @@ from winnow.show.report.page import paragraph, scrolled
 
 if TYPE_CHECKING:
     from winnow.core.column import Column
-    from winnow.core.released import Released
     from winnow.core.workloads.part import Part
     from winnow.release.synthetic import SyntheticDistribution
 
@@ -65,27 +64,21 @@ class ReaderTable:
         return f'<section class="card{wide}"><h3>{text(self.title)}</h3>\n{drawn}</section>\n'
 
 
-def counted_words(released: Released[Any]) -> str:
-    """What was counted, next to the numbers, where a bound may have left something out."""
-    notes = released.note()
-    return "".join(paragraph(f"{name.capitalize()}: {words}.", "warning") for name, words in notes)
-
-
 def workload_tables(synthetic: SyntheticDistribution) -> list[ReaderTable]:
     """The first tables of the workload that are not too large to be read."""
     columns = synthetic.to_columns()
     estimate = synthetic.counts()
     reach = _reach(columns, estimate)
-    found: list[ReaderTable] = []
+    tables: list[ReaderTable] = []
     starts = synthetic.workload.offsets
     for part, start in zip(synthetic.workload.parts, starts[:-1], strict=True):
-        if part.size > MOST_CELLS or len(found) == MOST_TABLES:
+        if part.size > MOST_CELLS or len(tables) == MOST_TABLES:
             continue
         labels = _labels(part)
         shape, stop = tuple(map(len, labels)), start + part.size
         held = None if reach is None else reach[start:stop].reshape(shape)
-        found.append(ReaderTable(part.title, labels, estimate[start:stop].reshape(shape), held))
-    return found
+        tables.append(ReaderTable(part.title, labels, estimate[start:stop].reshape(shape), held))
+    return tables
 
 
 def column_table(column: Column, rows: Floats) -> ReaderTable:
@@ -175,10 +168,10 @@ def _cell(value: float, far: float) -> str:
 
 
 def _joined(labels: Sequence[tuple[Any, ...]]) -> list[str]:
-    found = [""]
+    lines = [""]
     for names in labels:
-        found = [f"{before}, {name}" if before else str(name) for before in found for name in names]
-    return found
+        lines = [f"{before}, {name}" if before else str(name) for before in lines for name in names]
+    return lines
 
 
 def _whole(value: float) -> str:

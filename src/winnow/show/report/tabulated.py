@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from winnow.core.notebook import escaped as text
-from winnow.show.report.page import heading, page, pairs_table, paragraph, table
-from winnow.show.report.promise import promise_in_words
-from winnow.show.report.tables import MOST_CELLS, MOST_TABLES, RED_LINES, ReaderTable, counted_words
+from winnow.show.report.frame import Frame
+from winnow.show.report.page import heading, paragraph, table
+from winnow.show.report.tables import MOST_CELLS, MOST_TABLES, RED_LINES, ReaderTable
 
 if TYPE_CHECKING:
     from winnow.core.released import Released
@@ -27,29 +26,11 @@ def tables_page(
     """
     value = released.value
     numbers = sum(part.size for part in value.parts)
-    when = f" of {date}" if date else ""
-    body = [
-        f"<h1>{text(title)}</h1>\n",
-        paragraph(
-            f"{numbers:,} counts about a private table: a release{when} with noise that protects "
-            f"every {released.guarantee.unit.name}. It is for everyone, and may be published.",
-            "lead",
-        ),
-    ]
-    if released.receipt.randomness != "os":
-        body.append(
-            paragraph(
-                "Seeded: this release is repeatable, for tests only. It is not private.", "warning"
-            )
-        )
-    body.append(counted_words(released))
     shown = [each for each in value if each.part.size <= MOST_CELLS][:MOST_TABLES]
-    body += [_counts(value, shown), *map(_values, shown if value.values else ())]
-    body += map(paragraph, value.notes)
-    promise = promise_in_words(released.guarantee, rows_per_person)
-    body += [heading("What is promised"), *map(paragraph, promise), heading("Receipt")]
-    body.append(pairs_table([("guarantee", str(released.guarantee)), *released.receipt.lines()]))
-    return page(title, "".join(body))
+    parts = [_counts(value, shown), *map(_values, shown if value.values else ())]
+    parts += map(paragraph, value.notes)
+    what = f"{numbers:,} counts about a private table"
+    return Frame(released, title, date, rows_per_person).page(what, parts)
 
 
 def _counts(value: ReleasedTables, shown: list[ReleasedTable]) -> str:
@@ -76,12 +57,12 @@ def _values(each: ReleasedTable) -> str:
     """The sums and means of one table with their intervals: a table for each, to fit the page."""
     held = list(each.readable().items())
     labels, rest = held[: len(each.columns)], held[len(each.columns) + 4 :]
-    found = [heading(f"Sums and means: {each.part.title}")]
+    lines = [heading(f"Sums and means: {each.part.title}")]
     for start in range(0, len(rest), 4):
         shown = rest[start : start + 4]
         heads = [(name, False) for name, _ in labels]
         heads.append((shown[0][0].replace("_", " "), True))
         heads += [("standard error", True), ("low", True), ("high", True)]
         rows = zip(*(column.tolist() for _, column in (*labels, *shown)), strict=True)
-        found.append(table(heads, rows))
-    return "".join(found)
+        lines.append(table(heads, rows))
+    return "".join(lines)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from winnow.core.notebook import escaped as text
-from winnow.show.report.page import figure, heading, page, pairs_table, paragraph, table
-from winnow.show.report.promise import promise_in_words
-from winnow.show.report.tables import counted_words
+from winnow.show.report.frame import Frame
+from winnow.show.report.page import figure, paragraph, table
 
 if TYPE_CHECKING:
     from winnow.core.released import Released
@@ -29,31 +27,10 @@ def top_page(
 
     ``drawn`` is an .svg figure of the counts, ``notes`` what a reader of them has to know.
     """
-    when = f" of {date}" if date else ""
     what = "A list, the most common first" if ordered else "A set, listed in no order"
-    body = [
-        f"<h1>{text(title)}</h1>\n",
-        paragraph(
-            f"{what}: a release{when} with noise that protects every "
-            f"{released.guarantee.unit.name}. It is for everyone, and may be published.",
-            "lead",
-        ),
-    ]
-    if released.receipt.randomness != "os":
-        body.append(
-            paragraph(
-                "Seeded: this release is repeatable, for tests only. It is not private.", "warning"
-            )
-        )
-    body.append(counted_words(released))
-    if drawn is not None:
-        body.append(figure(drawn, f"{title}: noisy counts as bars"))
-    body.append(_listed(items, counts, ordered))
-    body += map(paragraph, notes)
-    promise = promise_in_words(released.guarantee, None)
-    body += [heading("What is promised"), *map(paragraph, promise), heading("Receipt")]
-    body.append(pairs_table([("guarantee", str(released.guarantee)), *released.receipt.lines()]))
-    return page(title, "".join(body))
+    parts = [] if drawn is None else [figure(drawn, f"{title}: noisy counts as bars")]
+    parts += [_listed(items, counts, ordered), *map(paragraph, notes)]
+    return Frame(released, title, date).page(what, parts)
 
 
 def _listed(items: Sequence[str], counts: Sequence[int] | None, ordered: bool) -> str:

@@ -40,7 +40,7 @@ class QueryBlocks(NamedTuple):
     beta: float
     """The exponent of one unit."""
     per_unit: float
-    """The same in units of ln 2, rounded up."""
+    """The exponent of one unit, in units of ln 2, rounded up."""
     depth: int
     """How far below the best a block's bound may be to be evaluated."""
     reach: int

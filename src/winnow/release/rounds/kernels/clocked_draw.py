@@ -94,7 +94,7 @@ class Queries(NamedTuple):
     betas: NDArray[np.float64]
     """Of each region, the exponent of one unit."""
     per_units: NDArray[np.float64]
-    """The same in units of ln 2, rounded up."""
+    """The exponent of one unit, in units of ln 2, rounded up."""
 
     def __repr__(self) -> str:
         return "<private counts of queries>"

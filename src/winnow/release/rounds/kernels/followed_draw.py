@@ -54,7 +54,7 @@ class Followed(NamedTuple):
     """The counts as floats."""
     bits: NDArray[np.uint64]
     across: NDArray[np.uint64]
-    """The same bits by chunk, cell and group of queries, flat."""
+    """The bits of the counts by chunk, cell and group of queries, flat."""
     sums: NDArray[np.int32]
     """Of each binary query, over the reference; with room for whole chunks."""
     reference: NDArray[np.int32]

@@ -57,7 +57,7 @@ def public_scores(scores: Any) -> Scores:
     result = np.ascontiguousarray(array, np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         if not np.isfinite(result.max() - result.min()):
-            raise ParameterError("scores are not finite, or span more than a float64; mend them")
+            raise ParameterError("scores are not finite, or span more than a float64; correct them")
     return result
 
 
@@ -75,8 +75,8 @@ def stepped(scores: Scores, utility: Utility) -> tuple[Counts, Utility, float]:
 
 def grouped(scores: Scores, scale: float) -> tuple[Floats, Floats]:
     """Distinct scores in units of the noise, decreasing from 0, and how many items have each."""
-    found: tuple[Any, Any] = np.unique(scores, return_counts=True)
-    values, counts = found
+    groups: tuple[Any, Any] = np.unique(scores, return_counts=True)
+    values, counts = groups
     with np.errstate(over="ignore"):
         gaps = np.minimum(scale * gaps_to(values[-1], values), 1e300)
     return -gaps[::-1], counts[::-1].astype(np.float64)

@@ -89,8 +89,8 @@ class TopKRow:
     def typical_error(self) -> tuple[float, float]:
         """Median and mean of the simulated l_infinity error; it must have been simulated."""
         assert self.simulated is not None
-        found = self.simulated["l_infinity"]
-        return found.median, found.mean
+        simulated = self.simulated["l_infinity"]
+        return simulated.median, simulated.mean
 
     def to_dict(self) -> dict[str, Any]:
         """The row as plain data, ready for JSON."""

@@ -82,7 +82,7 @@ class Wishes:
 
     def all(self) -> tuple[list[Candidate], dict[str, str]]:
         """All methods that apply, and why the others do not."""
-        found, skipped = [], {}
+        listed, skipped = [], {}
         delta = exact("delta", self.sizes.delta)
         for kind in OF_LISTS:
             if kind.needs_delta and delta == 0:
@@ -96,8 +96,8 @@ class Wishes:
                 if self.lists_only and not candidates[0].at_any().ordered:
                     skipped[kind.word()] = "it releases a set, which has no order"
                 else:
-                    found += candidates
-        return found, skipped
+                    listed += candidates
+        return listed, skipped
 
     def _variants(self, kind: type[TopKMethod]) -> list[Candidate]:
         """The method, with each noise that is worth a row of its own."""
@@ -296,7 +296,7 @@ def _row(
             raise ParameterError(
                 "no epsilon is known at which it reaches the target chance; give epsilon"
                 if needed is None
-                else "the target is reached by a blind draw; give epsilon, or ask for more"
+                else "the target is reached by a random guess; give epsilon, or ask for more"
             )
         epsilon = needed
     mechanism = candidate.at(epsilon)

@@ -15,12 +15,14 @@ from winnow.core.padding import Padding
 from winnow.core.plan import Plan, plan_of
 from winnow.core.released import Released
 from winnow.core.utility import Utility
+from winnow.core.wanted import epsilon_for
 from winnow.errors import InputError, ParameterError
 from winnow.foreign import guarded, shown
 from winnow.privacy import Budget
-from winnow.privacy.sizing import rounds_accountant
+from winnow.privacy.sizing import as_all_there_is, rounds_accountant
 from winnow.read.counts import SealedCounts
 from winnow.select.about import About, AboutClasses, AboutScores, about
+from winnow.select.auto_bound import AutoBoundPlan
 from winnow.select.beside import charged_with, cut_of, run_beside
 from winnow.select.by_group import lists_by_group
 from winnow.select.crossing.groups import EachGroup, OverPairs
@@ -31,13 +33,13 @@ from winnow.select.lists import CountedItems
 from winnow.select.mechanisms.cut_away import MeasureCut
 from winnow.select.methods import PickMethod, Sizes
 from winnow.select.of_classes import chosen_for_classes
+from winnow.select.plan.auto_bound import needs_bound, top_k_with_auto_bound
 from winnow.select.plan.pick import PickPlan
 from winnow.select.plan.top_k.simulation import TopKSimulation, Wishes, best_gamma, simulated
 from winnow.select.plan.top_k.stated import MISS, TopKStated, stated
 from winnow.select.request import PlannedTopK, TopK
 from winnow.select.table import choose, counts_margin, noises, unit_of
 
-_STEPS = 30
 _READING = (UnknownDomain, OverPairs, EachGroup)
 """Mechanisms that take sealed counts, and may read more of their source."""
 
@@ -182,7 +184,7 @@ class TopKPlan(PickPlan):
     def _scores(self) -> AboutScores:
         if not isinstance(self.about, AboutScores) or self.about.private or self.by_group:
             raise ParameterError(
-                "what is simulated is a public list of items; plan for wn.plan.counts(candidates=)"
+                "only a public list of items can be simulated; plan for wn.plan.counts(candidates=)"
             )
         return self.about
 
@@ -246,11 +248,19 @@ def _run(
     )
 
 
-def planned(asked: TopK, given: Any) -> TopKPlan:
+@as_all_there_is
+def planned(asked: TopK, given: Any) -> TopKPlan | AutoBoundPlan:
     """The plan of a top k, by what is public of the counts."""
     public, method = about(given), asked.method
     if method != AUTO and not isinstance(method, PickMethod):
-        raise ParameterError(f"method={shown(method)} finds nothing; give wn.Joint() or a word")
+        raise ParameterError(
+            f"method={shown(method)} is not a method of top_k; give wn.Joint() or a word such as "
+            "'joint'"
+        )
+    if isinstance(public, AboutScores) and public.choice is not None:
+        if needs_bound(asked, public):
+            return top_k_with_auto_bound(asked, public, planned)
+        public = replace(public, choice=None)
     return _planned(
         method, repr(method), public, asked.epsilon, asked.delta, int(asked.k), asked.ordered,
         asked.with_counts, asked.with_cut, rounds_accountant(asked.budget),
@@ -340,41 +350,17 @@ def _from_classes(asked: TopK, public: AboutClasses, sizes: Sizes) -> TopKPlan:
     )
 
 
-def planned_for(asked: PlannedTopK, given: Any) -> TopKPlan:
-    """The plan at an epsilon, or at the least one, to four digits, that brings an error."""
-    if asked.epsilon is not None:
-        if asked.error is not None:
-            raise ParameterError("epsilon and error are both given; leave out one of them")
-        return asked.at(asked.epsilon).plan(given)
-    if asked.error is None:
-        raise ParameterError("epsilon is missing; give epsilon, or the error that is wanted")
+def planned_for(asked: PlannedTopK, given: Any) -> TopKPlan | AutoBoundPlan:
+    """The plan at an epsilon, or at the least one that brings an error."""
 
-    def error(epsilon: float) -> float:
-        bound = asked.at(epsilon).plan(given).error
-        if bound is None:
-            raise ParameterError("nothing is known of this error beforehand; give epsilon")
-        return bound
+    def error(epsilon: float) -> float | None:
+        return asked.at(epsilon).plan(given).error
 
-    return asked.at(_least(error, float(asked.error))).plan(given)
-
-
-def _least(bound: Callable[[float], float], error: float) -> float:
-    """The least epsilon, to four digits, whose bound is at most this."""
-    low, high = 2.0**-20, 1.0
-    while bound(high) > error:
-        low, high = high, 2 * high
-        if high > 2.0**20:
-            raise ParameterError(f"error={error:g} is not reached by any epsilon; allow more")
-    for _ in range(_STEPS):
-        if high / low < 1.0001:
-            break
-        middle = (low * high) ** 0.5
-        low, high = (low, middle) if bound(middle) <= error else (middle, high)
-    return high
+    return asked.at(epsilon_for(asked.epsilon, asked.error, error)).plan(given)
 
 
 @takes(PlannedTopK)
-def top_k(about: Any, asked: PlannedTopK) -> TopKPlan:
+def top_k(about: Any, asked: PlannedTopK) -> TopKPlan | AutoBoundPlan:
     """Say what ``winnow.top_k`` does with such counts; nothing is read and nothing is spent.
 
     ``about`` is ``wn.plan.counts(candidates=, max_items=, ...)``, or data that are sealed, of which

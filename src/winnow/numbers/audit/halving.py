@@ -47,14 +47,14 @@ class HalvingModel:
 
     def law(self, rows: Rows) -> Law:
         """The probability of every list of codes, over all sub-positions of the rows."""
-        found: Law = defaultdict(float)
+        chances: Law = defaultdict(float)
         ties = list(product(range(self.parts), repeat=len(rows)))
         root, size = self.mechanism.tree.root, self.mechanism.size
         for parts in ties:
             y = tuple(code * self.parts + part for code, part in zip(rows, parts, strict=True))
             for codes, chance in self._lists(root, y, 0, size * self.parts).items():
-                found[codes] += chance / len(ties)
-        return dict(found)
+                chances[codes] += chance / len(ties)
+        return dict(chances)
 
     def point_law(self, node: Node, y: Rows, start: int, stop: int) -> dict[int, float]:
         """Of one quantile of the rows between two points: the sum over all points, as printed."""
@@ -72,7 +72,7 @@ class HalvingModel:
         return {g: weight / whole for g, weight in weights.items()}
 
     def _lists(self, node: Node, y: Rows, start: int, stop: int) -> Law:
-        found: Law = defaultdict(float)
+        chances: Law = defaultdict(float)
         if node.leaf:
             coarse = tuple(each // self.parts for each in y)
             first, last = start // self.parts, (stop - 1) // self.parts + 1
@@ -81,8 +81,8 @@ class HalvingModel:
             left = self._side(node.before, tuple(each for each in y if each < g), start, g)
             right = self._side(node.after, tuple(each for each in y if each >= g), g, stop)
             for (below, p), (above, q) in product(left.items(), right.items()):
-                found[(*below, g // self.parts, *above)] += chance * p * q
-        return dict(found)
+                chances[(*below, g // self.parts, *above)] += chance * p * q
+        return dict(chances)
 
     def _side(self, node: Node | None, y: Rows, start: int, stop: int) -> Law:
         return {(): 1.0} if node is None else self._lists(node, y, start, stop)

@@ -1,0 +1,171 @@
+"""Commands about a private table: their options, and one way to check, run, save and show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from winnow.cli.options import JsonOption, OutOption, SeedOption, option, plot_of
+from winnow.cli.private_table import PrivateTable
+from winnow.cli.recording import UNRECORDED, Record, warn_of_other_labels
+from winnow.cli.reporting import saved_then_shown
+from winnow.errors import ParameterError
+
+if TYPE_CHECKING:
+    from winnow.core.released import Released
+    from winnow.core.schema import Schema
+
+MOST_SHOWN = 200
+"""Numbers that a terminal shows."""
+
+Page = Callable[..., bytes]
+Draw = Callable[["Released[Any]", str], bytes]
+Show = Callable[["Released[Any]", "Sequence[tuple[str, Path]]"], None]
+
+
+@dataclass(frozen=True)
+class TableRun:
+    """The options of every command that releases numbers about a private table."""
+
+    private: PrivateTable
+    seed: SeedOption = None
+    record: Record = UNRECORDED
+    out: OutOption = None
+    report: Annotated[
+        Path | None,
+        option("--report", "FILE", "A page with numbers, errors and the receipt: .html.", "Output"),
+    ] = None
+    json: JsonOption = False
+
+    def drawn(self) -> Path | None:
+        """The file of a figure, where the command draws one."""
+        return None
+
+    def release(
+        self,
+        what: str,
+        asked: Callable[..., Any],
+        declared: Schema,
+        *,
+        title: str,
+        page: Page | None = None,
+        show: Show | None = None,
+        draw: Draw | None = None,
+        answers: Callable[[Any, Any], int] = lambda request, about: 0,
+    ) -> None:
+        """Release what is asked for of the columns that are declared, once.
+
+        What cannot be met or saved is refused before anything is read. ``answers`` says how many
+        numbers there will be, of a request and what is public of the table.
+        """
+        private = self.private
+        relation, budget = private.account(self.record)
+        self._check_targets()
+        request, about = asked(budget=budget, seed=self.seed), private.about(declared, relation)
+        request.plan(about)
+        if not (self.out or self.report or self.json) and answers(request, about) > MOST_SHOWN:
+            raise ParameterError(
+                f"there are more than {MOST_SHOWN} {what}, too many to show; give --out, --report "
+                "or --json"
+            )
+        with private.busy():
+            sealed = private.read(declared, relation, seed=self.seed)
+        warn_of_other_labels(budget, sealed)
+        released = request.plan(sealed).run(sealed, budget=budget, seed=self.seed)
+        written: list[tuple[str, Path]] = []
+        verb = "are" if what.endswith("s") else "is"
+        with saved_then_shown(
+            released,
+            self.json,
+            lambda: (show or show_numbers)(released, written),
+            f"the {what} {verb} released and printed",
+        ):
+            if self.out is not None:
+                released.value.save(self.out, about=released.to_about())
+                written.append((what, self.out))
+            self._draw(released, draw, written)
+            if self.report is not None:
+                self._write_page(released, title, page, self.report)
+                written.append(("report", self.report))
+
+    def _check_targets(self) -> None:
+        """Refuse what could not be saved, before anything is counted."""
+        from winnow.cli.files import check_targets, refuse_overwriting
+        from winnow.core.saving import check_target, receipt_path
+
+        read = [*self.private.files(), self.private.schema]
+        check_targets(read, self.out, self.drawn())
+        if self.report is not None:
+            check_target(self.report, (".html", ".htm"))
+            refuse_overwriting(read, "--report", self.report)
+        if self.out is not None and self.out.suffix.lower() == ".csv":
+            refuse_overwriting(read, "--out", receipt_path(self.out))
+
+    def _draw(
+        self, released: Released[Any], draw: Draw | None, written: list[tuple[str, Path]]
+    ) -> None:
+        from winnow.core.saving import write_whole
+
+        figure = self.drawn()
+        if figure is None:
+            return
+        if draw is None:
+            released.plot(figure)
+        else:
+            write_whole(figure, draw(released, figure.suffix.lower()))
+        written.append(("figure", figure))
+
+    def _write_page(
+        self, released: Released[Any], title: str, page: Page | None, path: Path
+    ) -> None:
+        from datetime import UTC, datetime
+
+        from winnow.core.saving import write_whole
+        from winnow.show.report.card import card_page
+
+        made = (page or card_page)(
+            released,
+            title=f"{title} of {Path(self.private.table).stem}",
+            date=datetime.now(UTC).date().isoformat(),
+            rows_per_person=self.private.rows_of_person(released),
+        )
+        write_whole(path, made)
+
+
+@dataclass(frozen=True)
+class DrawnRun(TableRun):
+    """The options of every command about a table that also draws its numbers."""
+
+    plot: Annotated[Path | None, plot_of("Draw the numbers")] = field(default=None)
+
+    def drawn(self) -> Path | None:
+        """The file of the figure."""
+        return self.plot
+
+
+def show_numbers(
+    released: Released[Any],
+    written: Sequence[tuple[str, Path]],
+    *,
+    bars: Sequence[float] | None = None,
+) -> None:
+    """The table of a value, where it was not saved, its notes, and the receipt.
+
+    ``bars`` are drawn behind the rows, the longest over 30 letters.
+    """
+    from rich.text import Text
+
+    from winnow.cli.printing import add_receipt, card_grid, console, pairs, visible
+    from winnow.core.notebook import card_of
+
+    card, show, lines = card_of(released.value), console(), pairs()
+    if not any(what != "figure" for what, _ in written):
+        show.print(card_grid(card, bars))
+    for what, path in written:
+        lines.add_row(what, Text(visible(path), style="bold green"))
+    for name, text in card.notes:
+        lines.add_row(name, Text(visible(text)))
+    add_receipt(lines, released)
+    show.print(lines)

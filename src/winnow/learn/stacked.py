@@ -1,0 +1,95 @@
+"""Rules on top of an additive model: what both say of a row is added up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from winnow.learn.additive import AdditivePredictor, Integers, lean_of
+from winnow.learn.boosted import BoostedPredictor
+from winnow.learn.features import Feature
+from winnow.learn.inputs import pick_columns
+from winnow.learn.predictor import Predictor
+from winnow.learn.rules import Codes, Rule
+from winnow.learn.words import ADDITIVE
+
+ON_TOP = f"{ADDITIVE} and "
+"""What the kind begins with."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StackedPredictor(Predictor):
+    """Points of an additive model and votes of rules; the class with more is predicted."""
+
+    features: tuple[Feature, ...] = ()
+    points: tuple[tuple[int, Integers], ...] = ()
+    """As those of an additive model."""
+    start: tuple[int, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    numbers: tuple[int, ...] = ()
+    """The numbers of the rules in their class."""
+
+    @cached_property
+    def parts(self) -> tuple[AdditivePredictor, BoostedPredictor]:
+        """The additive model, and the vote."""
+        said = (self.classes, self.number, self.hypotheses, self.kind, None, self.rows, None)
+        return (
+            AdditivePredictor(*said, self.features, self.points, self.start),
+            BoostedPredictor(*said, self.features, self.rules, self.numbers),
+        )
+
+    @property
+    def text(self) -> str:
+        """The model for people."""
+        added, vote = self.parts
+        return f"{added.text}, and {vote.text}"
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of features, as scikit-learn names it."""
+        return len(self.features)
+
+    def _chosen(self, data: Any) -> NDArray[np.intp]:
+        columns = pick_columns(self.features, data)
+        used = {condition.feature for rule in self.rules for condition in rule.conditions}
+        used |= {place for place, _ in self.points}
+        codes = {
+            place: self.features[place].encode(
+                columns[place], f"the column {self.features[place].name!r}"
+            )
+            for place in sorted(used)
+        }
+        return self.of_codes(codes, len(columns[0]))
+
+    def of_codes(self, codes: Codes, rows: int) -> NDArray[np.intp]:
+        """The number of the class of every row, from the codes of each feature."""
+        return np.asarray(self.margins(codes, rows) > 0, np.intp)
+
+    def margins(self, codes: Codes, rows: int) -> NDArray[np.int64]:
+        """By how much every row is of the second class, in thousandths of a nat."""
+        lean = lean_of(dict(self.points), self.start, codes, rows)
+        return lean + self.parts[1].margins(codes, rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The predictor as plain data, ready for JSON; `load_predictor` reads it back."""
+        added, vote = (part.to_dict() for part in self.parts)
+        return added | vote | super().to_dict()
+
+    @classmethod
+    def from_dict(cls, form: Any) -> StackedPredictor:
+        """The predictor of `to_dict`."""
+        return on_top(AdditivePredictor.from_dict(form), BoostedPredictor.from_dict(form), form)
+
+
+def on_top(added: AdditivePredictor, vote: BoostedPredictor, form: Any = None) -> StackedPredictor:
+    """Both as one."""
+    hypotheses = added.hypotheses + vote.hypotheses if form is None else int(form["hypotheses"])
+    kind = f"{ON_TOP}{vote.kind}" if form is None else str(form["kind"])
+    return StackedPredictor(
+        added.classes, added.number, hypotheses, kind, None, added.rows, None, added.features,
+        added.points, added.start, vote.rules, vote.numbers,
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Audits of quantiles: by halving, and by joint draws."""

@@ -1,0 +1,1 @@
+"""Compiled loops over the gaps between rows: numbers in, numbers out."""

@@ -1,0 +1,60 @@
+"""What all plans of a private table share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeVar
+
+from winnow.core.notebook import Card, InNotebook, lines_card, ruled, text_card
+from winnow.core.padding import Padding
+from winnow.core.plan import Plan
+from winnow.read.about import AboutTable, about_table
+from winnow.read.crossing import SealedTable, sealed_table
+
+R = TypeVar("R", covariant=True)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TablePlan(Plan[SealedTable, R], InNotebook):
+    """A plan of a release about a private table: it takes the table that it was made for."""
+
+    asked: Any = field(repr=False)
+    about: AboutTable = field(repr=False)
+    """What is public of the table."""
+    _texts: ClassVar[tuple[int, ...]] = (0, 1)
+    """The columns of its table that are texts."""
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon that was asked for, or found for a wanted error."""
+        return float(self.asked.epsilon)
+
+    def table(self) -> list[list[str]]:
+        """What to expect, under headings; empty: ``lines`` say it."""
+        return []
+
+    def lines(self) -> list[str]:
+        """What is said below the table."""
+        return []
+
+    def ready(self, data: Any) -> SealedTable:
+        """The table; that of another plan is refused."""
+        table = sealed_table(data)
+        self.about.check(about_table(table))
+        return table
+
+    def _clock(self) -> Padding:
+        clock: Padding = self.asked.running.padding()
+        return clock
+
+    def _card(self) -> Card:
+        title = super().__str__().split("\n", 1)[0]
+        notes = [line for line in self.lines() if line]
+        if not self.table():
+            return text_card("\n".join([title, *notes]))
+        return lines_card(title, self.table(), *notes, texts=len(self._texts))
+
+    def __str__(self) -> str:
+        table = ruled(self.table(), self._texts) if self.table() else []
+        parts = [part for part in (table, self.lines()) if part]
+        return "\n".join([super().__str__(), *(line for part in parts for line in ("", *part))])
