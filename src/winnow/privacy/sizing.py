@@ -13,7 +13,7 @@ from winnow.privacy.budget import Budget, Planned
 from winnow.privacy.rounding import stated_at_most
 
 P = TypeVar("P", bound=Planned)
-R = TypeVar("R", bound="Request")
+R = TypeVar("R", bound="Sized")
 A = ParamSpec("A")
 
 _EXACT = ("combined", "gaussian")
@@ -33,7 +33,7 @@ def sizing_accountant(budget: Budget, delta: Real) -> str:
     return "pure" if pure else "zcdp"
 
 
-class Request(Protocol):
+class Sized(Protocol):
     """What is asked, and the budget that is to pay for it."""
 
     @property
