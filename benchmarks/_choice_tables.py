@@ -106,7 +106,7 @@ def tables(seed: int, size: float) -> Iterator[Setting]:
         columns = int(random.integers(3, 10))
         sizes = sizes_of(random, columns, 20, 60_000)
         rows = int(random.choice([300, 3_000, 30_000, 200_000]))
-        codes = table(KINDS[place % len(KINDS)], rows, sizes, seed + place)
+        codes = table(KINDS[(seed + place) % len(KINDS)], rows, sizes, seed + place)
         ways = int(random.choice([1, 2, 2, 3, 3]))
         made = release_of(
             "tables", codes.name, codes, wn.marginals(ways), budget_of(random), seed + place
@@ -146,13 +146,13 @@ def workloads(seed: int, size: float) -> Iterator[Setting]:
     """Prefixes and ranges of long columns, conjunctions, and mixes."""
     for place in range(round(30 * size)):
         random = np.random.default_rng(seed + 1000 * place + 1)
-        kind = WORKLOADS[place % len(WORKLOADS)]
+        kind = WORKLOADS[(seed + place) % len(WORKLOADS)]
         if kind in ("prefixes", "ranges"):
             sizes = [int(random.choice([16, 128, 600]))]
         else:
             sizes = sizes_of(random, int(random.integers(3, 7)), 12, 8_000)
         rows = int(random.choice([300, 3_000, 30_000]))
-        codes = table(KINDS[(place // 2) % len(KINDS)], rows, sizes, seed + place)
+        codes = table(KINDS[((seed + place) // 2) % len(KINDS)], rows, sizes, seed + place)
         workload = workload_of(kind, codes, random)
         made = release_of(
             "workloads", f"{kind}, {codes.name}", codes, workload, budget_of(random), seed + place
@@ -175,9 +175,11 @@ def wide(seed: int, size: float) -> Iterator[Setting]:
         while float(np.prod(np.array(sizes, float))) < 2e6:
             sizes.append(int(random.integers(2, 6)))
         rows = int(random.choice([1_000, 8_000, 40_000]))
-        codes = table(KINDS[place % len(KINDS)], rows, sizes, seed + place)
+        codes = table(KINDS[(seed + place) % len(KINDS)], rows, sizes, seed + place)
         epsilon = float(random.choice([0.1, 1.0, 10.0]))
-        yield wide_of("wide", codes.name, codes, 2 + (place // 6) % 2, epsilon, seed + place)
+        yield wide_of(
+            "wide", codes.name, codes, 2 + ((seed + place) // 6) % 2, epsilon, seed + place
+        )
 
 
 def wide_of(part: str, data: str, codes: Codes, ways: int, epsilon: float, seed: int) -> Setting:
@@ -283,7 +285,7 @@ def sessions(seed: int, size: float) -> Iterator[Setting]:
         random = np.random.default_rng(seed + 1000 * place + 3)
         sizes = sizes_of(random, int(random.integers(3, 8)), 16, 60_000)
         rows = int(random.choice([2_000, 20_000, 100_000]))
-        codes = table(KINDS[place % len(KINDS)], rows, sizes, seed + place)
+        codes = table(KINDS[(seed + place) % len(KINDS)], rows, sizes, seed + place)
         asked = {"epsilon": float(random.choice([0.1, 0.3, 1.0, 3.0])),
                  "max_queries": int(random.choice([100, 1_000, 5_000, 50_000]))}  # fmt: skip
         made = session_of("sessions", codes.name, codes, asked, seed + place)

@@ -19,8 +19,9 @@ Errors below 1/epsilon people count as equal; so do .1 of a list, and .02 of bal
 
     python benchmarks/choice.py [--only top-k,tables] [--size .3] [--data DIR]
 
-The whole takes about half an hour on one core. A part alone is measured again with
-``--only``; the others stay as they are in the file.
+The whole takes about half an hour on one core. A part alone is measured again with ``--only``; the
+others stay as they are in the file. With ``--add`` the settings of a seed are added to those of
+others, so that a part may be measured in pieces.
 """
 
 from __future__ import annotations
@@ -78,6 +79,7 @@ def main() -> None:
     parser = arguments(__doc__.splitlines()[0], "choice")
     parser.add_argument("--only", default=",".join(PARTS), help="parts, with commas")
     parser.add_argument("--size", type=float, default=1.0, help="how many settings, as a part")
+    parser.add_argument("--add", action="store_true", help="to the settings of other seeds")
     parser.add_argument("--data", type=Path, help="a folder of real data: looked at once")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -95,8 +97,11 @@ def main() -> None:
         if name not in makers:
             raise SystemExit(f"{name} is no part; there are {', '.join(makers)}")
         start = time.process_time()
-        rows[name] = [each.to_dict() for each in makers[name](options.seed, options.size)]
-        seconds[name] = round(time.process_time() - start, 1)
+        before = rows.get(name, []) if options.add else []
+        taken = seconds.get(name, 0.0) if options.add else 0.0
+        made = [each.to_dict() for each in makers[name](options.seed, options.size)]
+        rows[name] = before + made
+        seconds[name] = round(taken + time.process_time() - start, 1)
     held = {name: [read_back(row) for row in rows[name]] for name in makers if name in rows}
     figures = shown(f"{place}: the default against the best method", held)
     misses = {name: dict(counted(each)) for name, each in held.items()}

@@ -1,8 +1,9 @@
-"""How many labels that nobody listed are found in real logs, and how many of the top k, by method.
+"""How many labels that nobody listed are found in logs, and how many of the top k, by method.
 
-Means of `--runs` seeded runs on the logs of `--data DIR` (steam, last.fm, bigrams, online retail,
-MSWeb), with bounds of 1 and 5 items where a method needs one.
-Run: python benchmarks/labels.py --data DIR [--quick]
+Means of `--runs` seeded runs on three logs drawn from `winnow.select.generated_logs`, and on those
+of `--data DIR` (steam, last.fm, bigrams, online retail, MSWeb), with bounds of 1 and 5 items where
+a method needs one.
+Run: python benchmarks/labels.py [--data DIR] [--quick]
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
 import winnow as wn
 from _common import arguments, report, save
+from winnow.select.generated_logs import Log, generated_logs
 
 BUDGETS = ((1.0, 1e-5), (1.0, 1e-6), (0.3, 1e-6))
 LOGS = {
@@ -38,6 +41,29 @@ def logs(folder: Path) -> dict[str, pd.DataFrame]:
     frame = retail.to_pandas().set_axis(["person", "item"], axis=1)
     found["online retail"] = frame[frame["person"] != 0].astype(str)
     return {name: rows.dropna().drop_duplicates() for name, rows in found.items()}
+
+
+def generated(rng: np.random.Generator) -> dict[str, pd.DataFrame]:
+    """Logs of 10,000 people, drawn from the generated ones whose popularity falls in three ways."""
+    people = [log for log in generated_logs() if log.people == 10_000]
+    some = [log for log in people if 6 < float(np.median(log.owned)) < 9][1:6:2]
+    return {f"generated, {place}": drawn(log, rng) for place, log in enumerate(some, 1)}
+
+
+def drawn(log: Log, rng: np.random.Generator) -> pd.DataFrame:
+    """People and their labels, by the chances of a log."""
+    each, rows = log.people // len(log.has), list[pd.DataFrame]()
+    starts = np.concatenate([[0], np.cumsum(log.sizes)[:-1]]).astype(np.int64)
+    for group, chances in enumerate(log.has):
+        for block, chance in enumerate(chances):
+            size = int(log.sizes[block])
+            many = int(rng.binomial(each * size, chance))
+            pairs = pd.DataFrame(
+                {"person": rng.integers(0, each, many) + group * each,
+                 "item": rng.integers(0, size, many) + starts[block]}
+            )  # fmt: skip
+            rows.append(pairs)
+    return pd.concat(rows).drop_duplicates().astype(str)
 
 
 METHODS: dict[str, tuple[Any, int | None]] = {
@@ -105,10 +131,12 @@ def main() -> None:
     parser = arguments(__doc__ or "", "labels")
     parser.add_argument("--quick", action="store_true", help="one run each")
     parser.add_argument("--runs", type=int, default=5, help="runs of which the mean is taken")
-    parser.add_argument("--data", type=Path, required=True, help="a folder with the logs")
+    parser.add_argument("--data", type=Path, help="a folder with real logs")
     chosen = parser.parse_args()
     runs, done, lists = 1 if chosen.quick else chosen.runs, list[Any](), list[Any]()
-    for name, rows in logs(chosen.data).items():
+    read = generated(np.random.default_rng(chosen.seed))
+    read |= {} if chosen.data is None else logs(chosen.data)
+    for name, rows in read.items():
         people, items = rows["person"].nunique(), rows["item"].nunique()
         for row in measured(rows, runs):
             done.append({"log": name, "people": people, "items": items, **row})

@@ -458,9 +458,58 @@ def lp_columns(document: Document) -> str:
 @measured("choice")
 def choice_regret(document: Document) -> str:
     """The automatic choice against the best method forced, on generated data."""
-    figures = document.get("figures", {}).get("generated", {})
+    return _regret(document, "generated")
+
+
+@measured("choice")
+def choice_regret_real(document: Document) -> str:
+    """The same on real data."""
+    return _regret(document, "real")
+
+
+@measured("fit")
+def fit_distances(document: Document) -> str:
+    """How far a release and its model are from the truth, and how long it takes."""
+    head = ["rows", "columns", "ways", "method", "ε", "answers off", "model off", "CPU s"]
+    lines = [
+        [f"{row['rows']:,}", str(row["columns"]), str(row["ways"]), row["method"],
+         f"{row['epsilon']:g}", short(row["answers"], 2), short(row["model"], 2),
+         short(row["seconds"], 2)]
+        for row in document.get("rows", [])
+    ]  # fmt: skip
+    return table(head, lines, right=4)
+
+
+@measured("choice")
+def choice_rivals(document: Document) -> str:
+    """Wide tables against AIM's loop over two fits: the ratio of errors."""
+    lines = []
+    for place, parts in document.get("figures", {}).items():
+        found = parts.get("wide", {})
+        for word in ("AIM", "AIM over residuals"):
+            if f"of {word}" in found:
+                both = short(found[f"of {word}"], 3), short(found[f"of {word}, worst"], 3)
+                lines.append([place, word, f"{found['settings']:,}", *both])
+    return table(["data", "of", "settings", "geometric mean", "worst"], lines, right=3)
+
+
+@measured("choice")
+def choice_misses(document: Document) -> str:
+    """What was chosen where another method would have been better by 1.15."""
+    lines = [
+        [place, part, what, f"{number:,}"]
+        for place, parts in document.get("misses", {}).items()
+        for part, found in parts.items()
+        for what, number in found.items()
+    ]
+    return table(["data", "part", "chosen for better", "settings"], lines, right=1)
+
+
+def _regret(document: Document, place: str) -> str:
+    figures = document.get("figures", {}).get(place, {})
     names = ("settings", "within 1.15", "within 1.5", "geometric mean", "worst",
-             "recall lost by .2", "over plain noise by 1.05", "predicted within 1.3")  # fmt: skip
+             "recall lost by .2", "over plain noise by 1.05", "mean of plain noise",
+             "predicted within 1.3")  # fmt: skip
     lines = [
         [part, *(short(found.get(name), 3) for name in names)] for part, found in figures.items()
     ]
@@ -795,6 +844,10 @@ TABLES = (
     lp_people,
     lp_columns,
     choice_regret,
+    choice_regret_real,
+    choice_rivals,
+    fit_distances,
+    choice_misses,
     itemset_speed,
     itemset_lists,
     learning_speed,

@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import benchmark_tables
+import choice_tables
 import decision_tables
 import ledger_tables
 import notebook_page
@@ -170,6 +171,7 @@ TABLES = (
     choices,
     *benchmark_tables.TABLES,
     *ledger_tables.TABLES,
+    *choice_tables.TABLES,
     *decision_tables.TABLES,
     *proof_tables.TABLES,
     *reference_pages.TABLES,

@@ -878,7 +878,7 @@ def test_sessions_of_several_verbs_open_those_of_questions() -> None:
     session = wn.Session(table_of(), epsilon=1, delta=1e-6, delta_for_events=1e-7, seed=1)
     top = session.top_k("c", k=1, epsilon=0.1)
     asked = session.ask(epsilon=0.5, delta=5e-7, max_queries=100)
-    assert asked.ask(wn.where(a=1)).kind == "independent"  # better for a hundred questions
+    assert asked.ask(wn.where(a=1)).kind == "hypothesis"  # which starts from tables
     assert session.budget.events == (top.receipt.event, asked.receipt.event)
 
 

@@ -14,7 +14,7 @@ from winnow.itemsets.audit import weighted
 from winnow.itemsets.audit.claims import cases as basket_cases
 from winnow.itemsets.audit.model import broken_on_baskets
 from winnow.learn.audit import additive as learning
-from winnow.learn.audit import balanced, binned, boosted, either
+from winnow.learn.audit import balanced, binned, boosted, calibrated, either
 from winnow.lp import audit as programs
 from winnow.numbers.audit import halving
 from winnow.numbers.audit import joint as lists
@@ -29,7 +29,7 @@ from winnow.release.matrices.mechanism import MeasureLinear
 from winnow.release.rounds.audit import rounds
 from winnow.release.rounds.audit import warm_start as started
 from winnow.release.tables import audit as tables
-from winnow.select.audit import cut_away, people_look
+from winnow.select.audit import cut_away, looked, people_look
 from winnow.select.audit import labels as found_labels
 
 OTHERS = {
@@ -63,6 +63,7 @@ OTHERS = {
         made.title: (made, found_labels.labels_enumerated, found_labels.labels_twins)
         for made in (found_labels.weighted(), found_labels.rule())
     },
+    "looked": (looked.made(), looked.looked_enumerated, looked.looked_twins),
     "tables": (tables.residual_tables(), tables.tables_enumerated, tables.tables_twins),
     "linear": (
         MeasureLinear(linear.strategies()["queries"][0], 6),
@@ -74,6 +75,11 @@ OTHERS = {
     "boosted": (boosted.made(), boosted.boosted_enumerated, boosted.boosted_twins),
     "either": (either.made(), either.either_enumerated, either.either_twins),
     "binned": (binned.made(), binned.binned_enumerated, binned.binned_twins),
+    "calibrated": (
+        calibrated.made(),
+        calibrated.calibrated_enumerated,
+        calibrated.calibrated_twins,
+    ),
     "quantiles": (halving.made((5,)), halving.quantiles_enumerated, halving.quantiles_twins),
     "joint quantiles": (lists.made((5,)), lists.joint_enumerated, lists.joint_twins),
     "histogram": (

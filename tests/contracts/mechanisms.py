@@ -42,6 +42,7 @@ from winnow.learn.crossing.balanced import BalancedRule
 from winnow.learn.crossing.boosted import BoostedRules
 from winnow.learn.crossing.either import EitherModel
 from winnow.learn.crossing.rows import LabelledRows, SealedLabelled
+from winnow.learn.labelled import labelled as labelled_rows
 from winnow.learn.methods import OneRule
 from winnow.learn.request import Learn
 from winnow.learn.rules import rules_over
@@ -73,6 +74,7 @@ from winnow.release.tables.measured import NoisyForm, TableForm
 from winnow.release.tables.mechanism import MeasureTables
 from winnow.release.tables.trees import flat
 from winnow.select.audit.listed_people import counts_of
+from winnow.select.audit.looked import made as looked
 from winnow.select.crossing.groups import EachGroup, OverPairs
 from winnow.select.crossing.private_labels import EVERY
 from winnow.select.crossing.selection import FromClasses, SparseVectorStream
@@ -315,6 +317,11 @@ def _with_counts() -> Iterator[Subject]:
     tiny = FrequentItemsets(Repeated(inner, 2), 1, 2, counts_epsilon=Fraction(1, HUGE))
     yield Subject("itemsets, repeated, with counts", repeated, baskets, _released,
                   ((tiny, baskets()),))  # fmt: skip
+
+
+def _looked() -> Iterator[Subject]:
+    yield Subject("top-k, looked", looked(), scores, _released,
+                  ((looked(), scores(sensitivity=10**290)),), looks=True)  # fmt: skip
 
 
 def _weighted_or() -> Iterator[Subject]:
@@ -565,6 +572,22 @@ def _binned() -> Iterator[Subject]:
     yield Subject("rule in private bins", plan(Relation.ADD_REMOVE).mechanism, data, drawn, ())
 
 
+def _calibrated() -> Iterator[Subject]:
+    """Rules, and noisy counts of what they say."""
+    asked = Learn(epsilon=1, method=OneRule(of="stumps", cuts=[0.5]), calibrated=True)
+
+    def data(turn: int = 0, relation: Relation = Relation.ADD_REMOVE) -> Any:
+        labels = np.array([0] * (SECRET - turn) + [1] * 7)
+        return labelled_rows(labels[:, None] / 1.0, labels, relation=relation)
+
+    def drawn(mechanism: Any, held: Any, grant: Any, tape: Any) -> Any:
+        made = replace(asked.plan(held), mechanism=mechanism)
+        return redeem(made.map(lambda predictor: predictor.text), held, grant, tape)
+
+    made = asked.plan(data()).mechanism
+    yield Subject("calibrated rule", made, data, drawn, ())
+
+
 def _quantiles() -> Iterator[Subject]:
     def drawn(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
         plan = replace(
@@ -638,10 +661,12 @@ SUBJECTS: tuple[Subject, ...] = (
     *_rules(),
     *_either(),
     *_binned(),
+    *_calibrated(),
     *(_with_a_word(row) for row in TABLE),
     *_of_methods(),
     *_threshold(),
     *_with_counts(),
+    *_looked(),
     *_with_cut(),
     *_weighted_or(),
     *_with_leads(),

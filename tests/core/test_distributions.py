@@ -17,7 +17,6 @@ from scipy import stats
 from reference.inside import (
     Law,
     Tape,
-    bernoulli,
     bernoulli_exp,
     discrete_gaussian,
     discrete_laplace,
@@ -149,14 +148,6 @@ def test_bernoulli_exp_has_probability_exp_of_minus_gamma(gamma: Fraction) -> No
     assert stats.binomtest(hits, 20_000, np.exp(-float(gamma))).pvalue > REJECT
     if gamma:
         assert stats.binomtest(hits, 20_000, np.exp(-1.4 * float(gamma))).pvalue < REJECT
-
-
-def test_bernoulli_has_its_rational_probability() -> None:
-    stream = Tape.seeded(34).stream()
-    hits = sum(bernoulli(stream, Fraction(3, 7)) for _ in range(20_000))
-    assert stats.binomtest(hits, 20_000, 3 / 7).pvalue > REJECT
-    assert not any(bernoulli(stream, Fraction(0)) for _ in range(100))
-    assert all(bernoulli(stream, Fraction(1)) for _ in range(100))
 
 
 def test_integers_below_a_bound_are_uniform() -> None:

@@ -21,13 +21,13 @@ from winnow.itemsets.mechanisms.chosen import (
     WeightedOrSelected,
     long_scores,
 )
-from winnow.itemsets.mechanisms.support import SUPPORT_SHARE
 from winnow.itemsets.mechanisms.weighted import WeightedCounts
 from winnow.privacy.accountants import pure_cost
 from winnow.select.audit.model import log_permute_and_flip
 from winnow.select.mechanisms.ranked import Repeated
 from winnow.select.mechanisms.ranked_adaptive import RankedCanonicalAdaptive
 from winnow.select.mechanisms.ranked_lists import RankedCanonical
+from winnow.select.methods import LOOK_SHARE
 
 ONE = of_people(1, Relation.ADD_REMOVE)
 
@@ -83,7 +83,7 @@ def test_each_way_of_a_set_or_counts_spends_all_and_no_more(
     made = WeightedOrCanonical(Fraction(2), 2, 100)
     made.draw(ranks(), ONE, Tape.seeded(1))
     assert [name for name, _ in drawn] == ways
-    assert sum(epsilon for _, epsilon in drawn) == (1 - SUPPORT_SHARE) * 2
+    assert sum(epsilon for _, epsilon in drawn) == (1 - LOOK_SHARE) * 2
 
 
 @pytest.mark.parametrize(("support", "way"), [(5, "Repeated"), (4, "WeightedCounts")])
@@ -92,15 +92,15 @@ def test_each_way_of_a_selection_or_counts_spends_all_and_no_more(
 ) -> None:
     released(monkeypatch, support)
     or_selected().draw(ranks(), ONE, Tape.seeded(1))
-    assert drawn == [(way, (1 - SUPPORT_SHARE) * 2)]
+    assert drawn == [(way, (1 - LOOK_SHARE) * 2)]
 
 
 @pytest.mark.parametrize(("made", "ways"), [(or_selected(), 2), (or_canonical(), 3)])
 @pytest.mark.parametrize("relation", list(Relation))
 def test_each_way_is_charged_what_it_spends(made, ways, relation) -> None:
     support, rest = made.promise(relation).event.events
-    assert pure_cost(support).epsilon == SUPPORT_SHARE * 2
-    assert [pure_cost(way).epsilon for way in rest.events] == [(1 - SUPPORT_SHARE) * 2] * ways
+    assert pure_cost(support).epsilon == LOOK_SHARE * 2
+    assert [pure_cost(way).epsilon for way in rest.events] == [(1 - LOOK_SHARE) * 2] * ways
     if ways == 3:  # the last one may end in two ways, of one cost
         first, *_, last = rest.events[-1].events
         assert pure_cost(first).epsilon == LONG_SHARE * 2
@@ -113,7 +113,7 @@ def test_the_support_is_stated_too(made, relation) -> None:
     stated = made.guarantee(made.promise(relation))
     counts = made.counts if isinstance(made, WeightedOrSelected) else made.counts()
     last = counts.guarantee(relation)
-    assert stated.epsilon >= float(SUPPORT_SHARE * 2) + last.epsilon - 1e-12
+    assert stated.epsilon >= float(LOOK_SHARE * 2) + last.epsilon - 1e-12
     assert stated.epsilon == pytest.approx(2, rel=1e-6) and stated.delta == last.delta
 
 

@@ -164,6 +164,15 @@ def test_the_least_predicted_error_is_taken_from_public_numbers(
     assert (many == 1) or taken == "halving" or "against" in plan.reason
 
 
+@pytest.mark.parametrize("relation", ["add-remove", "substitution"])
+def test_no_row_and_one_row_have_quantiles(relation: str) -> None:
+    for values in ([], [5.0]):
+        for form in (WIDE, AGES):
+            table = table_of(values, form, relation)
+            found = wn.quantiles(table, "x", TENTHS, epsilon=0.1, seed=1).value.values
+            assert np.all(np.diff(found) >= 0)
+
+
 def test_an_error_finds_its_epsilon_whatever_is_taken() -> None:
     about = wn.plan.table({"x": WIDE}, rows=10_000)
     for error in (2.0, 20.0, 100.0):

@@ -10,7 +10,6 @@ from typing import TypeVar
 
 from winnow.core.laws import Law
 from winnow.core.noise import (
-    bernoulli,
     bernoulli_exp,
     discrete_gaussian,
     discrete_gaussian_array,
@@ -61,7 +60,6 @@ __all__ = [
     "Tape",
     "WrittenKey",
     "all_rows",
-    "bernoulli",
     "bernoulli_exp",
     "discrete_gaussian",
     "discrete_gaussian_array",

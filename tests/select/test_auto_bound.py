@@ -59,6 +59,30 @@ def test_a_table_takes_the_bound_on_rows() -> None:
         wn.plan.release(wn.plan.table({"kind": 3}, max_rows="auto"), wn.marginals(1), epsilon=1.0)
 
 
+def test_what_is_changed_of_a_table_is_changed_under_every_bound_too() -> None:
+    frame = pd.DataFrame({"who": np.arange(900), "kind": np.arange(900) % 3, "more": 0})
+    said: dict[str, Any] = {"schema": {"kind": 3, "more": 1}, "person": "who", "max_rows": "auto"}
+    table = wn.read_table(frame, **said, relation="add-remove")
+    changed = table.restrict(["kind"]).under("substitution").stating(900)
+    budget = wn.Budget(2, relation="substitution")
+    released = wn.tabulate(changed, ["kind"], epsilon=2.0, seed=2, budget=budget)
+    assert released.bound is not None and released.bound.bound == 1
+    assert float(released.value.total.estimate) == 900
+    assert released.value.total.standard_error == 0
+
+
+def test_rows_whose_number_is_private_take_no_bound_that_may_make_it_public() -> None:
+    frame = pd.DataFrame({"who": np.arange(9), "kind": np.arange(9) % 3, "more": 0})
+    said: dict[str, Any] = {"person": "who", "max_rows": "auto"}
+    joined = wn.Join(frame[["who", "kind"]], frame[["who", "more"]], on="who")
+    for source, kind in ((frame, {"codes": 2, "drop": True}), (joined, {"codes": 3})):
+        with pytest.raises(wn.ParameterError, match="add-remove"):
+            wn.read_table(source, schema={"kind": kind}, relation="substitution", **said)
+        table = wn.read_table(source, schema={"kind": kind}, relation="add-remove", **said)
+        with pytest.raises(wn.ParameterError, match="add-remove"):
+            table.under("substitution")
+
+
 def test_one_charge_pays_for_the_look_and_for_the_dearest_release() -> None:
     counts = counted(3)
     plan = wn.plan.top_k(counts, k=5, epsilon=1.0, delta=1e-6, with_counts=True)

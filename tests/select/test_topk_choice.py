@@ -58,10 +58,13 @@ def simulated(
     """The mean largest error and the recall of a mechanism, by its own draws."""
     counts = made_up(d)[name]
     needs = word in ("laplace", "gaussian", "canonical")
-    method = METHODS[word]()
-    about = AboutScores(utility=COUNTS, candidates=d, max_items=most if needs else None)
-    sizes = Sizes(epsilon=epsilon, delta=delta if method.needs_delta else 0, k=k)
-    made = mechanism_of(method, about, sizes)
+    if word == "looked":  # what is chosen, and by itself no method
+        made = chosen(k, epsilon, most, ordered, d, delta).mechanism
+    else:
+        method = METHODS[word]()
+        about = AboutScores(utility=COUNTS, candidates=d, max_items=most if needs else None)
+        sizes = Sizes(epsilon=epsilon, delta=delta if method.needs_delta else 0, k=k)
+        made = mechanism_of(method, about, sizes)
     if word == "oneshot":
         made = replace(made, in_order=True)
     rows = simplest(made).simulate(counts, COUNTS, DRAWS, 1)

@@ -40,7 +40,7 @@ class Between(Method):
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted(Checked):
-    """What is wanted."""
+    """What to release."""
 
     k: Annotated[int, Option("How many; see gamma=.", least=1, served=100)]
     epsilon: Annotated[float, Option("The loss.", above=0)]

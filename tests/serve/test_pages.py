@@ -362,7 +362,8 @@ def test_a_release_of_bounded_people_says_what_was_counted_and_left_out(served: 
     assert f"Counted: {counted}; errors and intervals are about what was counted." in shown
     assert found["cut"]["bound"] == 3 and f"Left out: {found['cut']['says']}." in shown
     assert found["guarantee"]["epsilon"] <= 1.0 and "cut-away" in found["receipt"]["mechanism"]
-    assert all(counted in file.text for file in files)
+    full = [file for file in files if file.text != "item,count,counted\n"]  # a list with rows
+    assert files and all(counted in file.text for file in full)
     q = math.exp(-0.75 / 3)  # noise for three items and three quarters of epsilon
     beyond = [2 * q ** (m + 1) / (1 + q) for m in (found["margin"] - 1, found["margin"])]
     assert beyond[1] <= 0.05 < beyond[0]

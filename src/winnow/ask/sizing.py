@@ -66,6 +66,7 @@ from winnow.privacy import (
 from winnow.privacy.capped import lost_mass
 
 MOST_UPDATES = 10**6
+"""A limit of work."""
 PROVED = "proved"
 """The word for one threshold throughout, under which no update need be given away."""
 FREE = 0.5

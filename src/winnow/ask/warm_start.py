@@ -46,8 +46,9 @@ MIX, SINGLE_MIX = 0.01, 0.1
 """The part of the even distribution in the start, from pairs and from single columns."""
 MOST_UPDATES_WARM = 200
 FEWEST_UPDATES = 20
+"""After pairs of columns: the most updates and the fewest."""
 COSTS = 1.25
-"""By so much the usual errors may grow for a start."""
+"""By so much what answers usually keep to may grow for independent answers at the end."""
 
 EVEN = 0.08
 """What the even distribution is off in the mean, as a part of the rows, on questions about half of
@@ -64,7 +65,9 @@ was the best one (before, .91 within 1.15). Mixtures of classes have a misfit of
 independent columns none: nothing public tells which."""
 
 _MOST_WORK = 1 << 25
+"""Cells times pairs of columns that are fitted when a session opens."""
 _PART = 4
+"""Of the updates of a hypothesis that knows nothing, so few are paid for after pairs."""
 _LEAST = 3.0
 
 Sizer = Callable[[Terms], Sized[WeightsSizes]]
@@ -145,7 +148,12 @@ def by_default(terms: Terms) -> bool:
 
 
 def better_start(terms: Terms, sized: Sizer) -> Sized[WeightsSizes]:
-    """From tables, where that is predicted to help; otherwise from nothing."""
+    """From tables, where the mean error to expect is no larger; otherwise from nothing.
+
+    Before, what answers usually keep to decided, with a factor of 1.25: with four columns, 20,000
+    rows and 1,000 questions a delta of 10^-4 in the place of 10^-5 lost the tables by that, and the
+    mean error was three times as large.
+    """
     cold = terms.by(warm_start=0)
     unlike = terms.universe is not None or terms.method.calibration == "paper"
     if unlike or not by_default(terms):
@@ -157,7 +165,7 @@ def better_start(terms: Terms, sized: Sizer) -> Sized[WeightsSizes]:
         plain = sized(cold)
     except ParameterError:
         return tables
-    return tables if tables.sizes.usual <= COSTS * plain.sizes.usual else plain
+    return tables if tables.sizes.typical <= plain.sizes.typical else plain
 
 
 def _from_tables(terms: Terms, sized: Sizer) -> Sized[WeightsSizes] | None:

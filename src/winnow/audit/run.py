@@ -43,6 +43,7 @@ from winnow.learn.audit.additive import additive_enumerated, additive_twins
 from winnow.learn.audit.balanced import balanced_enumerated, balanced_twins
 from winnow.learn.audit.binned import binned_enumerated, binned_faithful, binned_twins
 from winnow.learn.audit.boosted import boosted_enumerated, boosted_twins
+from winnow.learn.audit.calibrated import calibrated_enumerated, calibrated_twins
 from winnow.learn.audit.either import either_enumerated, either_faithful, either_twins
 from winnow.lp.audit import lp_enumerated, lp_faithful, lp_twins
 from winnow.numbers.audit.halving import quantiles_enumerated, quantiles_faithful, quantiles_twins
@@ -63,6 +64,7 @@ from winnow.release.tables.audit import tables_enumerated, tables_faithful, tabl
 from winnow.select.audit.cut_away import cut_enumerated, cut_faithful, cut_twins
 from winnow.select.audit.groups import groups_audited, groups_twins
 from winnow.select.audit.labels import labels_enumerated, labels_faithful, labels_twins
+from winnow.select.audit.looked import looked_enumerated, looked_twins
 from winnow.select.audit.people_look import look_enumerated, look_faithful, look_twins
 
 
@@ -119,6 +121,8 @@ def _selections(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from labels_twins()
     yield from groups_audited(seed=seed)
     yield from groups_twins()
+    yield from looked_enumerated()
+    yield from looked_twins()
 
 
 def _itemsets(quick: bool, seed: int) -> Iterator[AuditResult]:
@@ -151,6 +155,7 @@ def _tables(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from boosted_enumerated(quick=quick)
     yield from either_enumerated(quick=quick)
     yield from binned_enumerated(quick=quick)
+    yield from calibrated_enumerated(quick=quick)
     yield from quantiles_enumerated(quick=quick)
     yield from joint_enumerated(quick=quick)
     yield from histogram_enumerated()
@@ -175,6 +180,7 @@ def _tables(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from boosted_twins(quick=quick)
     yield from either_twins(quick=quick)
     yield from binned_twins(quick=quick)
+    yield from calibrated_twins(quick=quick)
     yield from quantiles_twins(quick=quick, seed=seed)
     yield from joint_twins(seed=seed)
     yield from histogram_twins()

@@ -29,7 +29,6 @@ Show = Callable[["Released[Any]", "Sequence[tuple[str, Path]]"], None]
 class TableRun:
     """The options of every command that releases numbers about a private table."""
 
-    private: PrivateTable
     seed: SeedOption = None
     record: Record = UNRECORDED
     out: OutOption = None
@@ -46,6 +45,7 @@ class TableRun:
     def release(
         self,
         what: str,
+        private: PrivateTable,
         asked: Callable[..., Any],
         declared: Schema,
         *,
@@ -60,9 +60,8 @@ class TableRun:
         What cannot be met or saved is refused before anything is read. ``answers`` says how many
         numbers there will be, of a request and what is public of the table.
         """
-        private = self.private
         relation, budget = private.account(self.record)
-        self._check_targets()
+        self._check_targets([*private.files(), private.schema])
         request, about = asked(budget=budget, seed=self.seed), private.about(declared, relation)
         request.plan(about)
         if not (self.out or self.report or self.json) and answers(request, about) > MOST_SHOWN:
@@ -87,15 +86,14 @@ class TableRun:
                 written.append((what, self.out))
             self._draw(released, draw, written)
             if self.report is not None:
-                self._write_page(released, title, page, self.report)
+                self._write_page(released, title, page, private)
                 written.append(("report", self.report))
 
-    def _check_targets(self) -> None:
+    def _check_targets(self, read: list[Path]) -> None:
         """Refuse what could not be saved, before anything is counted."""
         from winnow.cli.files import check_targets, refuse_overwriting
         from winnow.core.saving import check_target, receipt_path
 
-        read = [*self.private.files(), self.private.schema]
         check_targets(read, self.out, self.drawn())
         if self.report is not None:
             check_target(self.report, (".html", ".htm"))
@@ -118,7 +116,7 @@ class TableRun:
         written.append(("figure", figure))
 
     def _write_page(
-        self, released: Released[Any], title: str, page: Page | None, path: Path
+        self, released: Released[Any], title: str, page: Page | None, private: PrivateTable
     ) -> None:
         from datetime import UTC, datetime
 
@@ -127,11 +125,12 @@ class TableRun:
 
         made = (page or card_page)(
             released,
-            title=f"{title} of {Path(self.private.table).stem}",
+            title=f"{title} of {Path(private.table).stem}",
             date=datetime.now(UTC).date().isoformat(),
-            rows_per_person=self.private.rows_of_person(released),
+            rows_per_person=private.rows_of_person(released),
         )
-        write_whole(path, made)
+        assert self.report is not None
+        write_whole(self.report, made)
 
 
 @dataclass(frozen=True)
@@ -143,6 +142,10 @@ class DrawnRun(TableRun):
     def drawn(self) -> Path | None:
         """The file of the figure."""
         return self.plot
+
+
+SHOWN, DRAWN = TableRun(), DrawnRun()
+"""Nothing but shown on a terminal."""
 
 
 def show_numbers(

@@ -203,7 +203,7 @@ def _show(checks: list[ColumnCheck], problems: list[str]) -> None:
         show.print(Text(visible(problem), style="bold red"))
     wrong = len(problems) + sum(each.refused for each in checks)
     show.print(
-        f"{wrong} to mend before the table can be read" if wrong else "the table can be read"
+        f"{wrong} to correct before the table can be read" if wrong else "the table can be read"
     )
 
 

@@ -25,11 +25,6 @@ from winnow.core.laws import Law
 from winnow.core.tape import CHUNK, BitStream, Tape, Words
 
 
-def bernoulli(stream: BitStream, p: Fraction) -> bool:
-    """True with probability p, a rational in [0, 1]."""
-    return stream.below(p.denominator) < p.numerator
-
-
 def bernoulli_exp(stream: BitStream, gamma: Fraction) -> bool:
     """True with probability exp(-gamma), gamma >= 0 rational [CKS 2020, Alg 1].
 

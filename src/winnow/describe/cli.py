@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from winnow.cli.derived import Typed
-from winnow.cli.of_table import DrawnRun
+from winnow.cli.of_table import DRAWN, DrawnRun
 from winnow.cli.options import (
     ASKED,
     AssumedRowsPerPersonOption,
@@ -20,6 +20,7 @@ from winnow.cli.options import (
     relation_of_people,
     some_of,
 )
+from winnow.cli.private_table import PrivateTable
 from winnow.cli.reporting import reported
 from winnow.core.relation import Relation
 from winnow.describe.request import Describe
@@ -54,9 +55,10 @@ QuantilesOption = Annotated[
 
 @reported()
 def describe(
-    run: DrawnRun,
+    private: PrivateTable,
     asked: Typed[Describe],
     quantiles: QuantilesOption = "0.25,0.5,0.75",
+    run: DrawnRun = DRAWN,
 ) -> None:
     """Describe every column of a table: missing values, means, quantiles, common values.
 
@@ -66,8 +68,9 @@ def describe(
 
     run.release(
         "description",
+        private,
         partial(asked, quantiles=_numbers(quantiles)),
-        run.private.declared(),
+        private.declared(),
         title="A description",
         page=description_page,
         show=_show,

@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.learn.chances import ScoredPredictor, calibration_of
 from winnow.learn.features import UNKNOWN, Feature
-from winnow.learn.inputs import pick_columns
-from winnow.learn.predictor import Predictor
 from winnow.learn.rules import Codes
 
 Floats = NDArray[np.float64]
@@ -153,10 +152,9 @@ def _whole(values: Floats) -> Integers:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AdditivePredictor(Predictor):
+class AdditivePredictor(ScoredPredictor):
     """Points for each class by the value of each column; the class with the most is predicted."""
 
-    features: tuple[Feature, ...] = ()
     points: tuple[tuple[int, Integers], ...] = ()
     """The place of each column that is used, and its points: classes by values."""
     start: tuple[int, ...] = ()
@@ -169,33 +167,29 @@ class AdditivePredictor(Predictor):
         return f"the class with the most points for {names}"
 
     @property
-    def n_features_in_(self) -> int:
-        """The number of features, as scikit-learn names it."""
-        return len(self.features)
-
-    def _chosen(self, data: Any) -> NDArray[np.intp]:
-        columns = pick_columns(self.features, data)
-        codes = {
-            place: self.features[place].encode(
-                columns[place], f"the column {self.features[place].name!r}"
-            )
-            for place, _ in self.points
-        }
-        return self.of_codes(codes, len(columns[0]))
+    def used(self) -> set[int]:
+        """The places of the features that are looked at."""
+        return {place for place, _ in self.points}
 
     def of_codes(self, codes: Codes, rows: int) -> NDArray[np.intp]:
         """The number of the class of every row, from the codes of each feature."""
+        return np.asarray(self._totals(codes, rows).argmax(axis=0), np.intp)
+
+    def scores(self, codes: Codes, rows: int) -> Floats:
+        """What is said of every row for each class, in nats."""
+        return self._totals(codes, rows).T / (_WHOLE * _STEP)
+
+    def _totals(self, codes: Codes, rows: int) -> Integers:
         total = np.repeat(np.array(self.start, np.int64)[:, None], rows, axis=1)
         for place, points in self.points:
             held = codes[place]
             known = held != UNKNOWN  # a value that was not declared says nothing
             total[:, known] += points[:, held[known]]
-        return np.asarray(total.argmax(axis=0), np.intp)
+        return total
 
     def to_dict(self) -> dict[str, Any]:
         """The predictor as plain data, ready for JSON; `load_predictor` reads it back."""
         return super().to_dict() | {
-            "features": [feature.to_dict() for feature in self.features],
             "points": [[column, points.tolist()] for column, points in self.points],
             "start": list(self.start),
         }
@@ -213,4 +207,16 @@ class AdditivePredictor(Predictor):
             raise ValueError("classes without points")
         number, size = int(form["number"]), int(form["hypotheses"])
         kind, rows = str(form["kind"]), form["rows"]
-        return cls(classes, number, size, kind, None, rows, None, features, points, start)
+        return cls(
+            classes,
+            number,
+            size,
+            kind,
+            None,
+            rows,
+            None,
+            features,
+            points,
+            start,
+            calibration=calibration_of(form),
+        )

@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.unit import counted
+from winnow.learn.chances import ScoredPredictor, calibration_of
 from winnow.learn.features import Feature
-from winnow.learn.inputs import pick_columns
-from winnow.learn.predictor import Predictor
 from winnow.learn.rules import Codes, Rule
 
 GRID = 1000
@@ -47,16 +46,20 @@ def votes_of(rules: Sequence[Rule], codes: Any, rows: int) -> Iterator[NDArray[n
         yield total
 
 
+def scores_of(margins: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Majorities in thousandths as nats for each of two classes."""
+    return np.stack([np.zeros(len(margins)), margins / GRID], axis=1)
+
+
 def lengths(rounds: int) -> list[int]:
     """How many rules votes that are compared have: growing by about a half, up to all."""
     return sorted({min(rounds, n) for n in (1, 2, 3, 5, 8, 13, 20, 32)} | {rounds})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BoostedPredictor(Predictor):
+class BoostedPredictor(ScoredPredictor):
     """Rules that vote, the earlier with more weight."""
 
-    features: tuple[Feature, ...] = ()
     rules: tuple[Rule, ...] = ()
     numbers: tuple[int, ...] = ()
     """The numbers of the rules in their class."""
@@ -71,22 +74,17 @@ class BoostedPredictor(Predictor):
         )
 
     @property
-    def n_features_in_(self) -> int:
-        """The number of features, as scikit-learn names it."""
-        return len(self.features)
-
-    def _chosen(self, data: Any) -> NDArray[np.intp]:
-        columns = pick_columns(self.features, data)
-        used = {condition.feature for rule in self.rules for condition in rule.conditions}
-        codes = {
-            i: self.features[i].encode(columns[i], f"the column {self.features[i].name!r}")
-            for i in sorted(used)
-        }
-        return self.of_codes(codes, len(columns[0]))
+    def used(self) -> set[int]:
+        """The places of the features that are looked at."""
+        return {condition.feature for rule in self.rules for condition in rule.conditions}
 
     def of_codes(self, codes: Codes, rows: int) -> NDArray[np.intp]:
         """The number of the class of every row, from the codes of each feature."""
         return np.asarray(self.margins(codes, rows) > 0, np.intp)
+
+    def scores(self, codes: Codes, rows: int) -> NDArray[np.float64]:
+        """What is said of every row for each class, in nats."""
+        return scores_of(self.margins(codes, rows))
 
     def margins(self, codes: Codes, rows: int) -> NDArray[np.int64]:
         """The majority of every row for the second class, in thousandths of a nat."""
@@ -96,7 +94,6 @@ class BoostedPredictor(Predictor):
     def to_dict(self) -> dict[str, Any]:
         """The predictor as plain data, ready for JSON; `load_predictor` reads it back."""
         return super().to_dict() | {
-            "features": [feature.to_dict() for feature in self.features],
             "rules": [rule.to_dict() for rule in self.rules],
             "numbers": list(self.numbers),
         }
@@ -112,4 +109,5 @@ class BoostedPredictor(Predictor):
         return cls(
             (negative, positive), int(form["number"]), int(form["hypotheses"]), str(form["kind"]),
             None, form["rows"], None, features, rules, tuple(map(int, form["numbers"])),
+            calibration=calibration_of(form),
         )  # fmt: skip

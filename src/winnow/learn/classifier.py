@@ -42,6 +42,7 @@ class PrivateClassifier:
         epsilon: Any = 1.0,
         delta: Any = 0.0,
         class_weights: Any = AUTO,
+        calibrated: bool = False,
         classes: Any = (0, 1),
         schema: Any = None,
         relation: str = "substitution",
@@ -52,6 +53,7 @@ class PrivateClassifier:
         self.epsilon = epsilon
         self.delta = delta
         self.class_weights = class_weights
+        self.calibrated = calibrated
         self.classes = classes
         self.schema = schema
         self.relation = relation
@@ -113,6 +115,14 @@ class PrivateClassifier:
                 "features as input"
             )
         return np.asarray(predictor.predict(X))
+
+    @property
+    def predict_proba(self) -> Any:
+        """What gives the chance of each class for every row of X, of models that say chances."""
+        model = self.predictor_
+        if not hasattr(model, "predict_proba"):
+            raise AttributeError(f"{model.kind} say no chances; learn rules over columns")
+        return lambda X: np.asarray(model.predict_proba(X))
 
     @guarded
     def score(self, X: Any, y: Any) -> float:

@@ -12,7 +12,8 @@ from winnow.learn.about import AboutRows
 from winnow.learn.crossing.rows import function_scores, matrix_scores, rule_scores
 from winnow.learn.labelled import Labelled
 from winnow.learn.methods import OneRule
-from winnow.learn.predictor import ListedPredictor, Predictor, RulePredictor
+from winnow.learn.predictor import ListedPredictor, Predictor
+from winnow.learn.ruled import RulePredictor
 from winnow.learn.rules import RuleClass, rule_class
 from winnow.learn.settings import longest_rules
 from winnow.learn.weights import weighed

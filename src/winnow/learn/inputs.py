@@ -77,11 +77,13 @@ def _of_frame(data: Any) -> tuple[tuple[str, ...], list[Any], bool]:
     )
 
 
-def like_rows(data: Any, said: Any) -> Any:
+def like_rows(data: Any, said: Any, names: Sequence[Any] = ()) -> Any:
     """What is said of each row, with the index of the rows where they are a pandas frame."""
     index = getattr(data, "index", None)
     if index is None or type(data).__module__.split(".")[0] != "pandas":
         return said
     import pandas as pd
 
+    if names:
+        return pd.DataFrame(said, index=index, columns=list(names))
     return pd.Series(said, index=index)

@@ -18,6 +18,7 @@ from winnow.learn.additive import AdditiveFamily, AdditivePredictor, variants_of
 from winnow.learn.binned import plan_in_bins, wide_places
 from winnow.learn.boosted import BoostedPredictor
 from winnow.learn.bound import RuleBound, RuleBounds
+from winnow.learn.calibrated import plan_calibrated
 from winnow.learn.crossing.rows import SealedLabelled
 from winnow.learn.features import Feature
 from winnow.learn.labelled import Labelled
@@ -120,6 +121,8 @@ def planned(asked: Learn, about: AboutRows | Labelled) -> LearnPlan:
         )
     if wide := wide_places(public):
         return plan_in_bins(asked, public, wide)
+    if asked.calibrated:
+        return plan_calibrated(asked, public)
     method, why = asked.method, ""
     if where_rare(asked.class_weights) and (method != AUTO or public.predictions is not None):
         asked = replace(asked, class_weights=None)

@@ -6,11 +6,9 @@ It has what scikit-learn expects of a fitted classifier (`predict`, `score`, `cl
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,12 +17,7 @@ from numpy.typing import NDArray
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded
 from winnow.learn.bound import GeneralisationBound
-from winnow.learn.features import Feature
-from winnow.learn.inputs import like_rows, pick_columns
-from winnow.learn.rules import Codes, Rule
-
-ALWAYS = Rule((), True)
-"""The rule without a test."""
+from winnow.learn.inputs import like_rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -107,68 +100,6 @@ class Predictor(ABC):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RulePredictor(Predictor):
-    """A rule over declared features."""
-
-    features: tuple[Feature, ...] = ()
-    rule: Rule = ALWAYS
-
-    @property
-    def text(self) -> str:
-        """The rule for people."""
-        return self.rule.text(self.features, self.classes)
-
-    @property
-    def n_features_in_(self) -> int:
-        """The number of features, as scikit-learn names it."""
-        return len(self.features)
-
-    def _chosen(self, data: Any) -> NDArray[np.intp]:
-        columns = pick_columns(self.features, data)
-        used = sorted({condition.feature for condition in self.rule.conditions})
-        codes = {i: self._codes(i, columns[i]) for i in used}
-        return self.of_codes(codes, len(columns[0]))
-
-    def of_codes(self, codes: Codes, rows: int) -> NDArray[np.intp]:
-        """The number of the class of every row, from the codes of each feature."""
-        return self.rule.positive(codes, rows).astype(np.intp)
-
-    def _codes(self, place: int, values: Any) -> NDArray[np.int32]:
-        feature = self.features[place]
-        return feature.encode(values, f"the column {feature.name!r}")
-
-    def to_dict(self) -> dict[str, Any]:
-        """The predictor as plain data, ready for JSON; `load_predictor` reads it back."""
-        return super().to_dict() | {
-            "features": [feature.to_dict() for feature in self.features],
-            "tests": self.rule.to_dict(),
-        }
-
-    @classmethod
-    def from_dict(cls, form: Any) -> RulePredictor:
-        """The predictor of `to_dict`."""
-        bound = form.get("bound")
-        if bound is not None:
-            bound = GeneralisationBound(**{k: v for k, v in bound.items() if k != "excess"})
-        negative, positive = form["classes"]
-        features = tuple(Feature.from_dict(feature) for feature in form["features"])
-        rule = Rule.from_dict(form["tests"])
-        if any(not 0 <= condition.feature < len(features) for condition in rule.conditions):
-            raise ValueError("a test of a feature that is not there")
-        return cls(
-            (negative, positive),
-            int(form["number"]),
-            int(form["hypotheses"]),
-            str(form["kind"]),
-            form["correct"],
-            form["rows"],
-            bound,
-            features,
-            rule,
-        )
-
-
-@dataclass(frozen=True, eq=False, repr=False)
 class ListedPredictor(Predictor):
     """A hypothesis that was given as a function, or as a row of predictions."""
 
@@ -190,30 +121,3 @@ class ListedPredictor(Predictor):
                 f"{self.hypotheses:,} hypotheses on the new rows, one row each"
             )
         return np.asarray(rows[self.number], np.bool_).astype(np.intp)
-
-
-@guarded
-def load_predictor(path: str | Path) -> Predictor:
-    """A predictor from the JSON file of a release, as `winnow learn --out` writes it."""
-    document = problem = None
-    try:
-        document = json.loads(Path(path).read_text(encoding="utf-8"))
-        document = document.get("value", document)
-        if document.get("kind") == "additive":
-            from winnow.learn.additive import AdditivePredictor
-
-            return AdditivePredictor.from_dict(document)
-        if str(document.get("kind")).startswith("additive and "):
-            from winnow.learn.stacked import StackedPredictor
-
-            return StackedPredictor.from_dict(document)
-        if str(document.get("kind")).startswith("boosted"):
-            from winnow.learn.boosted import BoostedPredictor
-
-            return BoostedPredictor.from_dict(document)
-        return RulePredictor.from_dict(document)
-    except OSError as error:
-        problem = f"cannot be read ({type(error).__name__}); check the path"
-    except (ValueError, KeyError, TypeError, AttributeError):
-        problem = "is not a saved model; give the file that winnow learn --out has written"
-    raise DataError(f"the file {str(path)!r} {problem}")

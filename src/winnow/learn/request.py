@@ -52,13 +52,20 @@ class Learn(Checked):
     class_weights: Annotated[
         Weights | None,
         Option(
-            "What a correct row of each class counts, as in no=1,yes=3; or balanced, by the "
-            "classes' noisy sizes. auto: with the automatic method balanced where these say that "
-            "a class is rare, else every row counts the same.",
+            "The weight of each class, as in no=1,yes=3; balanced: by the classes' noisy sizes; "
+            "auto: with the automatic method balanced where a class is rare, otherwise equal.",
             "WEIGHTS",
             panel="Method",
         ),
     ] = AUTO
+    calibrated: Annotated[
+        bool,
+        Option(
+            "Calibrate the chances that the model says, by noisy counts for a twentieth of "
+            "epsilon=.",
+            panel="Method",
+        ),
+    ] = False
     budget: Budget | None = None
     seed: Any = None
 

@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.learn.additive import AdditivePredictor, Integers, lean_of
-from winnow.learn.boosted import BoostedPredictor
-from winnow.learn.features import Feature
-from winnow.learn.inputs import pick_columns
-from winnow.learn.predictor import Predictor
+from winnow.learn.boosted import BoostedPredictor, scores_of
+from winnow.learn.chances import ScoredPredictor
 from winnow.learn.rules import Codes, Rule
 from winnow.learn.words import ADDITIVE
 
@@ -22,10 +20,9 @@ ON_TOP = f"{ADDITIVE} and "
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StackedPredictor(Predictor):
+class StackedPredictor(ScoredPredictor):
     """Points of an additive model and votes of rules; the class with more is predicted."""
 
-    features: tuple[Feature, ...] = ()
     points: tuple[tuple[int, Integers], ...] = ()
     """As those of an additive model."""
     start: tuple[int, ...] = ()
@@ -49,25 +46,18 @@ class StackedPredictor(Predictor):
         return f"{added.text}, and {vote.text}"
 
     @property
-    def n_features_in_(self) -> int:
-        """The number of features, as scikit-learn names it."""
-        return len(self.features)
-
-    def _chosen(self, data: Any) -> NDArray[np.intp]:
-        columns = pick_columns(self.features, data)
-        used = {condition.feature for rule in self.rules for condition in rule.conditions}
-        used |= {place for place, _ in self.points}
-        codes = {
-            place: self.features[place].encode(
-                columns[place], f"the column {self.features[place].name!r}"
-            )
-            for place in sorted(used)
-        }
-        return self.of_codes(codes, len(columns[0]))
+    def used(self) -> set[int]:
+        """The places of the features that are looked at."""
+        added, vote = self.parts
+        return added.used | vote.used
 
     def of_codes(self, codes: Codes, rows: int) -> NDArray[np.intp]:
         """The number of the class of every row, from the codes of each feature."""
         return np.asarray(self.margins(codes, rows) > 0, np.intp)
+
+    def scores(self, codes: Codes, rows: int) -> NDArray[np.float64]:
+        """What is said of every row for each class, in nats."""
+        return scores_of(self.margins(codes, rows))
 
     def margins(self, codes: Codes, rows: int) -> NDArray[np.int64]:
         """By how much every row is of the second class, in thousandths of a nat."""
@@ -91,5 +81,5 @@ def on_top(added: AdditivePredictor, vote: BoostedPredictor, form: Any = None) -
     kind = f"{ON_TOP}{vote.kind}" if form is None else str(form["kind"])
     return StackedPredictor(
         added.classes, added.number, hypotheses, kind, None, added.rows, None, added.features,
-        added.points, added.start, vote.rules, vote.numbers,
+        added.points, added.start, vote.rules, vote.numbers, calibration=added.calibration,
     )  # fmt: skip

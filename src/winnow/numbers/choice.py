@@ -9,7 +9,6 @@ from fractions import Fraction
 
 from winnow.core.checks import exact
 from winnow.core.options import AUTO, Method
-from winnow.core.relation import Relation
 from winnow.core.schema import Schema
 from winnow.core.workloads.tables import prefixes
 from winnow.errors import ParameterError
@@ -70,7 +69,7 @@ def chosen(asked: Quantiles, public: AboutTable, of: AskedColumn) -> Chosen:
 def _best(asked: Quantiles, public: AboutTable, of: AskedColumn) -> Chosen:
     """Halving, unless another is predicted to have a smaller error on every quantile's average."""
     taken: QuantileMechanism = _halving(asked, public, of)
-    least = first = _error(taken, public.relation)
+    least = first = _error(taken, public, of)
     others: list[Callable[[], QuantileMechanism]] = []
     if _has_room(asked, public, of):
         others.append(lambda: _joint(asked, public, of))
@@ -78,7 +77,7 @@ def _best(asked: Quantiles, public: AboutTable, of: AskedColumn) -> Chosen:
         others.append(lambda: _cumulative(asked, public, of))
     for other in others:
         found = other()
-        error = _error(found, public.relation)
+        error = _error(found, public, of)
         if error < least:
             taken, least = found, error
     if isinstance(taken, HalvingQuantiles):
@@ -88,9 +87,11 @@ def _best(asked: Quantiles, public: AboutTable, of: AskedColumn) -> Chosen:
     )
 
 
-def _error(mechanism: QuantileMechanism, relation: Relation) -> float:
-    rows = expected_of(mechanism, relation)
-    return math.fsum(row.rank_error for row in rows) / len(rows)
+def _error(mechanism: QuantileMechanism, public: AboutTable, of: AskedColumn) -> float:
+    """On the average of all quantiles; more than all rows of a group are not between any two."""
+    rows = expected_of(mechanism, public.relation)
+    error = math.fsum(row.rank_error for row in rows) / len(rows)
+    return error if public.rows is None else min(error, public.rows / of.groups)
 
 
 def _has_room(asked: Quantiles, public: AboutTable, of: AskedColumn) -> bool:
@@ -109,7 +110,7 @@ def _has_room(asked: Quantiles, public: AboutTable, of: AskedColumn) -> bool:
 def _is_small(asked: Quantiles, public: AboutTable, of: AskedColumn) -> bool:
     if asked.by or of.grid.size > MOST_POINTS:
         return False
-    return public.rows is not None or not public.relation.size_is_public
+    return bool(public.rows) or (public.rows is None and not public.relation.size_is_public)
 
 
 def halving_rounds(asked: Quantiles, rounds: int, public: AboutTable) -> Fraction:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from winnow.cli.derived import Typed
-from winnow.cli.of_table import TableRun
+from winnow.cli.of_table import SHOWN, TableRun
 from winnow.cli.options import (
     ASKED,
     AssumedRowsPerPersonOption,
@@ -16,6 +16,7 @@ from winnow.cli.options import (
     SchemaOption,
     relation_of_people,
 )
+from winnow.cli.private_table import PrivateTable
 from winnow.cli.reporting import reported
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
@@ -50,9 +51,10 @@ QuantilesOption = Annotated[
 
 @reported()
 def quantiles(
-    run: TableRun,
+    private: PrivateTable,
     asked: Typed[Quantiles],
     which: QuantilesOption = "0.5",
+    run: TableRun = SHOWN,
 ) -> None:
     """Release quantiles of a column of numbers: its median, quartiles, or others.
 
@@ -61,8 +63,9 @@ def quantiles(
     """
     run.release(
         "quantiles",
+        private,
         partial(asked, quantiles=_numbers(which)),
-        run.private.declared(asked.column, *asked.by).subset(_needed(asked)),
+        private.declared(asked.column, *asked.by).subset(_needed(asked)),
         title="Quantiles",
         answers=lambda request, about: request.plan(about).answers,
     )

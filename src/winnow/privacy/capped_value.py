@@ -60,7 +60,6 @@ _CHECK = 1 + float(SLACK)
 _RAISES = 64
 _FARTHER = 150
 """A run that keeps its exceptions so often has a probability of 2^-150, as long as e is small."""
-_LARGEST_LATTICE = 1 << 16
 _LARGEST_WORK = 1 << 21
 """Points of the lattice times exceptions: about a thousand of these, and a third of a second. Of
 more the gain on the sum of both bounds is below 2 % of epsilon (it is 8 % for 20 exceptions)."""

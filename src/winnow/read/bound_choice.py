@@ -27,7 +27,7 @@ left out is far better."""
 def checked_bound(name: str, bound: object) -> bool:
     """Whether a bound is left to the release; a text that says anything else is refused."""
     if isinstance(bound, str) and bound != AUTO_BOUND:
-        raise ParameterError(f"{name}={shown(bound)} is no bound; give a whole number, or 'auto'")
+        raise ParameterError(f"{name}={shown(bound)} is not a bound; give a whole number or 'auto'")
     return bound == AUTO_BOUND
 
 
@@ -107,6 +107,10 @@ class BoundChoice:
         """With the numbers of people, read from the source now and sealed again."""
         found = self.people.map(lambda people: people.numbers(), "numbers of people")
         return replace(self, numbers=found)
+
+    def after(self, change: Callable[[Any], Any]) -> BoundChoice:
+        """With a change of whatever is read under a bound."""
+        return replace(self, under=lambda bound: change(self.under(bound)))
 
     def made_up(self) -> BoundChoice:
         """Nobody in the place of the people: for prices, which see no data."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -77,8 +77,9 @@ class SealedTable(InNotebook):
     """Whether it is a join: who has a row in every table is private."""
 
     def __post_init__(self) -> None:
-        check_dropping(self.drops, self.relation, self.rows_per_person)
-        check_rows_of_join(self.joined, self.relation, self.rows_per_person)
+        least = self.rows_per_person if self.choice is None else 1
+        check_dropping(self.drops, self.relation, least)
+        check_rows_of_join(self.joined, self.relation, least)
 
     @property
     def n(self) -> int | None:
@@ -100,14 +101,15 @@ class SealedTable(InNotebook):
         ``n`` then says it, also of a table that was read under add-remove. Of a join, or where a
         column declares 'drop', that is refused.
         """
-        return replace(self, relation=Relation.parse(relation))
+        related = Relation.parse(relation)
+        return self._changed(lambda table: table.under(related), relation=related)
 
     @guarded
     def stating(self, rows: int | None) -> SealedTable:
         """The table with a public number of rows, or none; another one than ``n`` is refused."""
         if rows is not None:
             rows = public_rows(rows, self.n)
-        return replace(self, stated_rows=rows)
+        return self._changed(lambda table: table.stating(rows), stated_rows=rows)
 
     @guarded
     def restrict(self, columns: Sequence[str]) -> SealedTable:
@@ -121,7 +123,13 @@ class SealedTable(InNotebook):
             codes, weights = content
             return group(tuple(codes[i] for i in places), weights, schema.shape)
 
-        return replace(self, schema=schema, rows=self.rows.map(some, "rows"))
+        kept = self.rows.map(some, "rows")
+        return self._changed(lambda table: table.restrict(columns), schema=schema, rows=kept)
+
+    def _changed(self, change: Callable[[SealedTable], SealedTable], **fields: Any) -> SealedTable:
+        """With other fields; what a release reads under a bound that it chooses is changed, too."""
+        choice = None if self.choice is None else self.choice.after(change)
+        return replace(self, choice=choice, **fields)
 
     def _card(self) -> Card:
         card = replace(self.schema._card(), title=repr(self)[1:-1])

@@ -22,7 +22,6 @@ if TYPE_CHECKING:  # they need sqlglot
     from winnow.read.engine import Engine
     from winnow.read.engines.basket_query import BasketQuery
 
-KEEP = ("auto", "engine", "memory")
 MOST_COLLECTED = Border(
     1_000_000,
     "items collected",

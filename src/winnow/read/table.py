@@ -242,14 +242,14 @@ def read_table(
     who = replace(who, notes=declared.notes)
     related = Relation.parse(relation)
     check_people_of_join(source, person)
-    joined = isinstance(source, Join)
-    check_rows_of_join(joined, related, int(max_rows))
+    joined, least = isinstance(source, Join), 1 if auto else int(max_rows)
+    check_rows_of_join(joined, related, least)
     salt = salt_of_run(how.salt)
     key = os.urandom(16).hex() if salt is None else hashlib.blake2b(str(salt).encode()).hexdigest()
     query = HistogramQuery(declared.columns, person, int(max_rows), key)
 
     drops = any(column.drop for column in declared.columns)
-    check_dropping(drops, related, int(max_rows))
+    check_dropping(drops, related, least)
     used = [*declared.names, *([] if person is None else [person])]
 
     def under(bound: int) -> SealedTable:

@@ -53,6 +53,7 @@ Floats = NDArray[np.float64]
 Columns = tuple[int, ...]
 
 _BYTES_PER_CELL = 64
+"""Of a distribution over all cells, while it is fitted."""
 
 _ANSWERED = (
     "answers are those of a distribution fitted to what was measured, each within an interval "

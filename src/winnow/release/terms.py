@@ -17,6 +17,8 @@ from winnow.privacy.discrete_gaussian import largest_squared_ratio
 
 LARGE = Fraction(10**9)
 """A variance at which a discrete Gaussian is as good as a continuous one."""
+ASSUMED_ROWS = 20_000
+"""What rules go by where the number of rows is private."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -46,6 +46,7 @@ from winnow.select.top_k_methods import (
 OF_PAIRS = (Laplace, Gaussian, Stability, TruncatedLaplace, WeightedGaussian)
 """Their noise is on every count."""
 _STEPS = 7
+"""Steps of a bisection."""
 
 
 def lists_by_group(

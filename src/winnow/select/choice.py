@@ -127,7 +127,15 @@ def undominated(noises: Mapping[str, PlannedNoise]) -> dict[str, PlannedNoise]:
 def mean_losses(
     noises: Mapping[str, PlannedNoise], d: int, k: int, unit: float, *, ordered: bool
 ) -> dict[str, float]:
-    """What each mechanism loses against the best of a profile, in the mean over the library.
+    """What each mechanism loses against the best of a profile, in the mean over the library."""
+    losses = loss_table(noises, d, k, unit, ordered=ordered).mean(axis=0)
+    return dict(zip(noises, losses.tolist(), strict=True))
+
+
+def loss_table(
+    noises: Mapping[str, PlannedNoise], d: int, k: int, unit: float, *, ordered: bool
+) -> Floats:
+    """What each mechanism (column) loses against the best of them on each profile (row).
 
     The loss is log((error + unit)/(best + unit)), and how much less of the true top k is found.
     """
@@ -136,8 +144,7 @@ def mean_losses(
     )
     logs, recall = np.log(found[:, :, 0] + unit), found[:, :, 1]
     worse = logs - logs.min(axis=1, keepdims=True)
-    losses = (worse + recall.max(axis=1, keepdims=True) - recall).mean(axis=0)
-    return dict(zip(noises, losses.tolist(), strict=True))
+    return np.asarray(worse + recall.max(axis=1, keepdims=True) - recall, np.float64)
 
 
 def least(

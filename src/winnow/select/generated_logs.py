@@ -27,6 +27,7 @@ _AUDIENCES = (0.0, 0.5)
 """By so much, for each deviation of activity, is the odds of every second label larger among the
 active and of the others smaller: weights then order labels otherwise than people do."""
 _LABELS = 100_000
+"""In all."""
 _GROUPS = 15
 """Of people who have about as many events each."""
 

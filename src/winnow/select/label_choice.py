@@ -83,9 +83,9 @@ def found_by_gaussian(
     about: AboutScores, sizes: Sizes, most: int, rounds: int, *, spread: bool
 ) -> Callable[[Log], float]:
     """How many labels weighted WeightNoise noise is expected to find."""
-    lost = float(exact("delta", sizes.delta)) / (2 * rounds)
+    lost = float(exact("delta", sizes.delta)) / 2
     parts = [1.0] if rounds == 1 else [float(FIRST_ROUND), 1 - float(FIRST_ROUND)]
-    made = [WeightNoise.sized(about, sizes, most, part, lost, spread) for part in parts]
+    made = [WeightNoise.sized(about, sizes, most, part, part * lost, spread) for part in parts]
 
     def found(log: Log) -> float:
         left = np.ones(len(log.sizes))

@@ -33,6 +33,7 @@ Chances = Callable[[Log], Callable[[float], Floats]]
 
 Way = TypeVar("Way")
 _STEPS = 30
+"""Steps of a bisection."""
 PEELS = (Fraction(0), Fraction(1, 5), Fraction(1, 2))
 """Shares of the privacy loss for peeling. Of shares from 0 to .85 either none or .2 to .3 finds the
 most on the generated logs, for k of 1 to 1,000 and epsilon of .3, 1 and 3."""

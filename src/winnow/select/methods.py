@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from winnow.core.checks import Real
@@ -20,6 +21,11 @@ NOISE = Option("The noise law.", "NAME")
 
 SCORES, PRIVATE_LABELS, CLASSES = "public lists", "private labels", "classes"
 """What a method picks from: a public list, labels found in the data, classes of a universe."""
+
+
+LOOK_SHARE = Fraction(1, 40)
+"""The part of epsilon for a look that decides what follows: of counts at some ranks, of the support
+of an itemset. Errors scale as 1/epsilon, so it costs log(40/39) of a logarithm."""
 
 
 @dataclass(frozen=True, kw_only=True)

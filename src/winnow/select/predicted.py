@@ -43,8 +43,11 @@ Integers = NDArray[np.int64]
 _LEVELS = (-1.645, -0.842, -0.385, 0.0, 0.385, 0.842, 1.645)
 """Normal quantiles of chances .05 to .95, over which errors of sets are averaged."""
 _PLACES = 16
+"""Places of the top k that stand for all."""
 _STEPS = 40
+"""Errors at which a distribution is evaluated."""
 _OFFSETS = np.array([-1.0, 0.0, 0.35, 0.7, 1.5, 3.0])
+"""Where thresholds may lie, in scales of the noise."""
 _FAR = np.concatenate([np.linspace(-6.0, -2.0, 5), np.linspace(4.0, 20.0, 9)])
 """Where thresholds may lie, in scales of the noise from the count of a place, and of the last."""
 

@@ -45,6 +45,7 @@ from winnow.select.top_k_methods import (
     Joint,
     Laplace,
     LimitedDomain,
+    Looked,
     Oneshot,
     PeelGumbel,
     PeelPermuteAndFlip,
@@ -171,6 +172,9 @@ def choose(
     reason = ""
     if isinstance(method, str):
         assert method == AUTO
+        looking = None if about.private else _looking(about, sizes, ordered)
+        if looking is not None:
+            return looking
         method, reason = _private(about, sizes) if about.private else _best(about, sizes, ordered)
         ordered = True if ordered is None else ordered
         if not method.needs_delta:
@@ -316,6 +320,45 @@ def _best(about: AboutScores, sizes: Sizes, ordered: bool | None) -> tuple[TopKM
         "gamma": "noise in the largest error, for few items",
     }[word]
     return methods[word], f"{way}: the least error on public profiles of counts"
+
+
+def _looking(about: AboutScores, sizes: Sizes, ordered: bool | None) -> Choice | None:
+    """A look at three counts and what follows from it; None: it would not pay for itself.
+
+    What a budget adds up would leave the mechanisms less; there nothing is looked at.
+    """
+    from winnow.select.choice import undominated
+    from winnow.select.looking import LookRule, library_counts
+    from winnow.select.mechanisms.looked import LookedAt
+
+    positive(epsilon=sizes.epsilon)
+    delta_range(delta=sizes.delta)
+    items = about.candidates
+    if items is None or items <= sizes.k or sizes.with_counts or sizes.accountant != "best":
+        return None
+    rest = replace(sizes, epsilon=LookedAt.rest(sizes.epsilon))
+    may_run = noises(about, rest, ordered)
+    methods = {each.word(): each for each in may_run}
+    left = undominated({each.word(): noise for each, noise in may_run.items()})
+    utility = about.utility
+    scale = float(LookedAt.noise_scale(sizes.epsilon, utility) / utility.one_sided)
+    listed = ordered is not False
+    whole = LookRule(tuple(left.items()), items, sizes.k, unit_of(sizes.epsilon), listed, scale)
+    if not whole.pays():
+        return None
+    used = {whole.usual, *(whole.place(seen) for seen in library_counts(whole))}
+    rule = replace(whole, noises=tuple(whole.noises[place] for place in sorted(used)))
+    ways = []
+    for word in rule.words:
+        own = rest if methods[word].needs_delta else replace(rest, delta=0.0)
+        made = methods[word].mechanism(about, own)
+        ways.append(in_order(made) if listed else made)
+    seen = ", ".join(map(str, rule.ranks))
+    reason = (
+        f"a fortieth of epsilon tells the counts at ranks {seen}, and these which of "
+        f"{', '.join(rule.words)} errs least: on public profiles of counts that is worth it"
+    )
+    return Choice(Looked(), LookedAt(sizes.epsilon, tuple(ways), rule), reason)
 
 
 def _private(about: AboutScores, sizes: Sizes) -> tuple[TopKMethod, str]:

@@ -105,6 +105,17 @@ class Canonical(TopKMethod):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Looked(TopKMethod):
+    """What is chosen automatically where a small noisy look at three counts pays for itself."""
+
+    picks_from: ClassVar[tuple[str, ...]] = (SCORES,)
+
+    def mechanism(self, about: AboutScores, sizes: Sizes) -> Selection:
+        """It is made by the choice alone."""
+        raise ParameterError("a look at counts is taken by method='auto' alone; leave method out")
+
+
+@dataclass(frozen=True, kw_only=True)
 class CanonicalAdaptive(TopKMethod):
     """A set of what stands out, at most k, without delta: for itemsets, universes in classes."""
 

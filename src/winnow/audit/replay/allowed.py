@@ -181,6 +181,7 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     )
     + _released("points of the noisy tables", "result.value.points*", "result.value.start*")
     + _released("which of two kinds of model was chosen", "result.value.kind")
+    + _released("fitted to noisy counts", "result.value.calibration*")
     + _derived("the type and the class of that kind", "result.value", "result.value.hypotheses")
     + _derived(
         "the rule of that number, and bounds that follow from the noisy number",
@@ -236,6 +237,7 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
         "*.json.value.rule",
         "*.json.value.tests*",
         "*.json.value.rules*",
+        "*.json.value.calibration*",
         "*.json.value.accuracy",
         "*.json.value.bound.error",
     )

@@ -85,6 +85,7 @@ def _learning() -> Iterator[Replay]:
             ("balanced rule", _with(rows, stumps, class_weights="balanced"), LABELLED),
             ("boosted rules", _with(rows, Boosted(cuts=[0.5], rounds=3), **even), LABELLED),
             ("vote or additive", _with(rows, VoteOrAdditive(cuts=[0.5]), **even), LABELLED),
+            ("calibrated", _with(rows, Boosted(cuts=[0.5], rounds=3), calibrated=True), LABELLED),
             ("auto", calling(learn, _table(relation), epsilon=30.0), ROWS),
         ]  # fmt: skip
         for kind, call, family in models:

@@ -38,12 +38,6 @@ class LogCounts:
         centre = np.array([float(coarse.log_of_integer(n).lo) for n in counts], np.float64)
         return cls(centre, 2.0**-50 * (1.0 + np.abs(centre)), tuple(counts))
 
-    @classmethod
-    def of_logs(cls, logs: Floats) -> LogCounts:
-        """Classes of weight exp(log), where the float64 is the exact logarithm."""
-        logs = np.ascontiguousarray(logs, np.float64)
-        return cls(logs, np.zeros(len(logs)))
-
     def enclose(self, position: int, arithmetic: Arithmetic) -> Interval:
         """An interval around log N of the class at this position."""
         if self.integers is not None:

@@ -19,7 +19,6 @@ from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.itemsets.kernels.weights import UNIT
 from winnow.itemsets.mechanisms.support import (
-    SUPPORT_SHARE,
     added_up,
     check_support,
     composed,
@@ -32,6 +31,7 @@ from winnow.select.crossing.selection import check_scale
 from winnow.select.mechanisms.ranked import Found, RankedSelection
 from winnow.select.mechanisms.ranked_adaptive import RankedCanonicalAdaptive
 from winnow.select.mechanisms.ranked_lists import LazyRanking
+from winnow.select.methods import LOOK_SHARE
 
 Integers = NDArray[np.int64]
 
@@ -65,7 +65,7 @@ class WeightedOrSelected(RankedSelection):
     """A selection where the noisy support at rank k is at least what it needs, else weighted.
 
     Formal guarantees
-        ``SUPPORT_SHARE`` of epsilon for the support at rank k, with discrete Laplace noise, then
+        ``LOOK_SHARE`` of epsilon for the support at rank k, with discrete Laplace noise, then
         one of two mechanisms, each of which has the rest of epsilon, and delta. Which one follows
         from the noisy support and a public number: adaptive composition.
     """
@@ -86,7 +86,7 @@ class WeightedOrSelected(RankedSelection):
     @staticmethod
     def rest(epsilon: Real) -> Fraction:
         """The epsilon of the two mechanisms."""
-        return (1 - SUPPORT_SHARE) * exact("epsilon", epsilon)
+        return (1 - LOOK_SHARE) * exact("epsilon", epsilon)
 
     @property
     def k(self) -> int:
@@ -140,7 +140,7 @@ class WeightedOrCanonical(RankedSelection):
     which share its weight.
 
     Formal guarantees
-        epsilon-DP under the relation of the utility, by adaptive composition. ``SUPPORT_SHARE``
+        epsilon-DP under the relation of the utility, by adaptive composition. ``LOOK_SHARE``
         is for the noisy support at rank k. The rest is for one of three, and which one follows
         from the noisy support and a public number: a ``RankedCanonicalAdaptive``; or
         ``WeightedCounts``; or ``LONG_SHARE`` for the length of a long basket and what is left for

@@ -14,20 +14,18 @@ from winnow.core.utility import Utility
 from winnow.errors import ParameterError
 from winnow.privacy import Compose, Guarantee, Promise, promise
 from winnow.privacy.rounding import stated_at_least
-
-SUPPORT_SHARE = Fraction(1, 40)
-"""The part of epsilon for the support of the last itemset asked for."""
+from winnow.select.methods import LOOK_SHARE
 
 
 def support_promise(epsilon: Real, relation: Relation) -> Promise:
     """What the noisy support at a rank is charged."""
-    multiplier = 1 / (SUPPORT_SHARE * exact("epsilon", epsilon))
+    multiplier = 1 / (LOOK_SHARE * exact("epsilon", epsilon))
     return promise("discrete-laplace", "additive", relation, noise_multiplier=multiplier)
 
 
 def support_scale(epsilon: Real, utility: Utility) -> Fraction:
     """The scale of the noise in the support at a rank."""
-    return utility.one_sided / (SUPPORT_SHARE * exact("epsilon", epsilon))
+    return utility.one_sided / (LOOK_SHARE * exact("epsilon", epsilon))
 
 
 def noisy_support(ranked: Ranked, k: int, epsilon: Real, utility: Utility, tape: Tape) -> int:
@@ -59,6 +57,6 @@ def composed(*parts: Promise) -> Promise:
 def added_up(epsilon: Real, *rest: Guarantee) -> Guarantee:
     """The share of the support, and the dearest of what may follow."""
     dearest = max(exact("epsilon", each.epsilon) for each in rest)
-    total = SUPPORT_SHARE * exact("epsilon", epsilon) + dearest
+    total = LOOK_SHARE * exact("epsilon", epsilon) + dearest
     delta = max(each.delta for each in rest)
     return Guarantee(stated_at_least(total), delta, rest[0].relation)

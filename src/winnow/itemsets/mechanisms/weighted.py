@@ -36,7 +36,6 @@ from winnow.itemsets.kernels.weights import (
     itemset_counts,
 )
 from winnow.itemsets.mechanisms.support import (
-    SUPPORT_SHARE,
     added_up,
     check_support,
     composed,
@@ -63,6 +62,7 @@ from winnow.select.mechanisms.ranked import (
     refuse_more_than_all,
 )
 from winnow.select.mechanisms.weighted_gaussian import tail
+from winnow.select.methods import LOOK_SHARE
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -73,6 +73,7 @@ BLUR = 0.06
 """The noise that a larger weight of baskets may have, as a share of the support at the end of the
 list: more weight bends the order less and is noisier."""
 MOST_SHARES = 1024
+"""Of the weight of a basket: the finest grid."""
 MOST_ITEMSETS = 1 << 20
 """So many itemsets are counted; of more, those of the items that seem the most frequent."""
 
@@ -344,7 +345,7 @@ class WeightedItemsets(RankedSelection):
     """A noisy support sizes the weight of a basket, then weighted counts with noise.
 
     Formal guarantees
-        ``SUPPORT_SHARE`` of epsilon for the support at rank k, with discrete Laplace noise, and
+        ``LOOK_SHARE`` of epsilon for the support at rank k, with discrete Laplace noise, and
         (epsilon, delta) of the rest for the ``WeightedCounts``, by adaptive composition.
     """
 
@@ -363,7 +364,7 @@ class WeightedItemsets(RankedSelection):
 
     def counts(self) -> WeightedCounts:
         """What the rest of epsilon is for."""
-        rest = (1 - SUPPORT_SHARE) * exact("epsilon", self.epsilon)
+        rest = (1 - LOOK_SHARE) * exact("epsilon", self.epsilon)
         return WeightedCounts(rest, self.delta, self.k, self.private, self.accountant)
 
     @property

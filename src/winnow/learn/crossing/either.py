@@ -25,7 +25,7 @@ from winnow.select.mechanisms.lipschitz import PermuteAndFlip
 
 
 @dataclass(frozen=True, eq=False)
-class DrawnModel:
+class ChosenModels:
     """What was chosen: an additive model, a vote of rules, or rules on top of an additive model."""
 
     family: AdditiveFamily | None
@@ -101,7 +101,7 @@ class EitherModel:
 
     def drawn(
         self, labelled: SealedLabelled, shape: Sequence[int], rules: RuleClass, key: Key
-    ) -> DrawnModel:
+    ) -> ChosenModels:
         """The one that was chosen."""
         family, number = self.model.drawn(labelled, shape, key.child("model"))
         weights = self.model.weights(family, labelled)
@@ -109,12 +109,12 @@ class EitherModel:
         rows = key.open(labelled.rows)
         lean = family.lean(number, rows.codes)
         numbers = self.rules.drawn(weighed, rules, key.child("rules"), lean)
-        found = [DrawnModel(family, number, ())]
+        found = [ChosenModels(family, number, ())]
         said = [list(family.predictions(rows.codes))[number]]
         votes = list(votes_of([rules.rule(each) for each in numbers], rows.codes, len(lean)))
         for length in lengths(len(numbers)):
             own, majority = numbers[:length], votes[length - 1]
-            found += [DrawnModel(family, number, own), DrawnModel(None, number, own)]
+            found += [ChosenModels(family, number, own), ChosenModels(None, number, own)]
             said += [(lean + majority > 0).astype(np.intp), (majority > 0).astype(np.intp)]
         return found[self.choice(rows, weighed, said, key)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from winnow.cli.derived import Typed
-from winnow.cli.of_table import TableRun
+from winnow.cli.of_table import SHOWN, TableRun
 from winnow.cli.options import (
     ASKED,
     AssumedRowsPerPersonOption,
@@ -13,6 +13,7 @@ from winnow.cli.options import (
     SchemaOption,
     relation_of_people,
 )
+from winnow.cli.private_table import PrivateTable
 from winnow.cli.reporting import reported
 from winnow.core.relation import Relation
 from winnow.numbers.bounds.request import Bounds, PlannedBounds
@@ -32,16 +33,17 @@ A schema is a JSON file: {"income": {"type": "number", "low": 0, "high": 1000000
 
 @reported()
 def bounds(
-    run: TableRun,
+    private: PrivateTable,
     asked: Typed[Bounds],
+    run: TableRun = SHOWN,
 ) -> None:
     """Release two numbers between which nearly all values of a column lie.
 
     For columns of which little is known: declare a wide range, and let the data choose a narrower
     one, at a small cost.
     """
-    declared = run.private.declared(asked.column).subset([asked.column])
-    run.release("bounds", asked, declared, title="Bounds")
+    declared = private.declared(asked.column).subset([asked.column])
+    run.release("bounds", private, asked, declared, title="Bounds")
 
 
 PLAN_EXAMPLES = """\

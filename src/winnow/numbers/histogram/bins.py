@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +14,8 @@ from numpy.typing import NDArray
 
 from winnow.core.checks import exact
 from winnow.core.column import Column
-from winnow.core.number_grid import NumberGrid
+from winnow.core.declaration import instant
+from winnow.core.number_grid import NumberGrid, place_at
 from winnow.errors import ParameterError
 from winnow.foreign import shown
 
@@ -85,7 +87,7 @@ def bins_between(column: Column, grid: NumberGrid, edges: Sequence[Any]) -> Bins
 
     Numbers of the grid below the first edge, or beyond the last, get a bin of their own.
     """
-    wanted = [exact("edge", edge) for edge in edges]
+    wanted = [_place(column.name, grid, edge) for edge in edges]
     for low, high in pairwise(wanted):
         if not low < high:
             raise ParameterError(f"bins={shown(edges)} do not ascend; sort them, each once")
@@ -107,6 +109,11 @@ def bins_between(column: Column, grid: NumberGrid, edges: Sequence[Any]) -> Bins
     return Bins(grid, tuple(stops), further(column, grid))
 
 
+def _place(name: str, grid: NumberGrid, edge: Any) -> Fraction:
+    """Where an edge lies: a number, or a date in the unit of the grid."""
+    return place_at(instant(name, edge), grid.unit) if grid.unit else exact("edge", edge)
+
+
 def quantile_bins(column: Column, grid: NumberGrid, codes: Sequence[int]) -> Bins:
     """Bins between released quantiles.
 
@@ -123,3 +130,22 @@ def quantile_bins(column: Column, grid: NumberGrid, codes: Sequence[int]) -> Bin
 def further(column: Column, grid: NumberGrid) -> tuple[str, ...]:
     """What the codes after the grid are called: missing values, others."""
     return tuple(str(column.labels[code]) for code in range(grid.size, column.cardinality))
+
+
+def named(bins: Bins) -> tuple[str, ...]:
+    """What the bins are called: '0 to 9', '2024-01-01 to 2024-03-31', 'missing'."""
+    grid = bins.grid
+    ends = [
+        (grid.value(a), grid.value(b - 1)) for a, b in zip(bins.starts, bins.stops, strict=True)
+    ]
+    return (*(between(low, high) for low, high in ends), *bins.further)
+
+
+def between(low: Any, high: Any) -> str:
+    """What a bin is called, from its first to its last number."""
+    return _written(low) if low == high else f"{_written(low)} to {_written(high)}"
+
+
+def _written(number: Any) -> str:
+    """A number of the grid without the noise of binary fractions; a date is written already."""
+    return f"{number:.12g}" if isinstance(number, float) else str(number)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from winnow.cli.derived import Typed
-from winnow.cli.of_table import DrawnRun, show_numbers
+from winnow.cli.of_table import DRAWN, DrawnRun, show_numbers
 from winnow.cli.options import (
     ASKED,
     AssumedRowsPerPersonOption,
@@ -19,6 +19,7 @@ from winnow.cli.options import (
     SchemaOption,
     relation_of_people,
 )
+from winnow.cli.private_table import PrivateTable
 from winnow.cli.reporting import reported
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
@@ -57,9 +58,10 @@ BinsOption = Annotated[
 
 @reported()
 def histogram(
-    run: DrawnRun,
+    private: PrivateTable,
     asked: Typed[Histogram],
     bins: BinsOption = "20",
+    run: DrawnRun = DRAWN,
 ) -> None:
     """Release a histogram of a column of numbers: how many rows lie in each bin, with errors.
 
@@ -68,8 +70,9 @@ def histogram(
     """
     run.release(
         "counts",
+        private,
         partial(asked, bins=_bins(bins)),
-        run.private.declared(asked.column).subset([asked.column]),
+        private.declared(asked.column).subset([asked.column]),
         title="Histogram",
         show=_show,
         answers=lambda request, about: request.plan(about).answers,

@@ -45,13 +45,15 @@ class _BinnedRows(KeptRows):
 
     def tables(self, sets: Sequence[tuple[int, ...]]) -> list[tuple[tuple[Any, ...], Any]]:
         """Those of the whole table, with numbers as bins."""
-        found = self._whole.tables([tuple(self._columns[i][0] for i in each) for each in sets])
+        places = [sorted({self._columns[i][0] for i in each}) for each in sets]
+        found = self._whole.tables([tuple(each) for each in places])
         return [
             (
                 tuple(
-                    _coded(held, self._columns[i][1]) for i, held in zip(each, codes, strict=True)
+                    _coded(codes[held.index(self._columns[i][0])], self._columns[i][1])
+                    for i in each
                 ),
-                w,
+                weights,
             )
-            for each, (codes, w) in zip(sets, found, strict=True)
+            for each, held, (codes, weights) in zip(sets, places, found, strict=True)
         ]

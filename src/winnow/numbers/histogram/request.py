@@ -20,6 +20,24 @@ MOST_BINS = 10_000
 """A picture shows fewer, and a table of counts takes more."""
 
 
+def checked_bins(bins: Any) -> int | Sequence[Any]:
+    """How many bins, or their edges; an array of them as a list."""
+    if hasattr(bins, "tolist"):
+        bins = bins.tolist()
+    if isinstance(bins, bool | str) or not isinstance(bins, int | Sequence):
+        raise ParameterError(
+            f"bins={shown(bins)} is neither a number of bins nor a list of edges; give 20, "
+            "or [0, 10, 20]"
+        )
+    number = bins if isinstance(bins, int) else len(bins) - 1
+    if not 1 <= number <= MOST_BINS:
+        raise ParameterError(
+            f"bins={shown(bins)} makes {number:,} bins; give 1 to {MOST_BINS:,} of them, or "
+            "one edge more"
+        )
+    return bins
+
+
 @dataclass(frozen=True, kw_only=True)
 class AskedHistogram(Checked):
     """What a histogram and its plan are asked for alike."""
@@ -52,21 +70,8 @@ class AskedHistogram(Checked):
         self._check_bins()
 
     def _check_bins(self) -> None:
-        bins = self.bins
-        if hasattr(bins, "tolist"):  # an array of edges
-            bins = bins.tolist()
-            object.__setattr__(self, "bins", bins)
-        if isinstance(bins, bool | str) or not isinstance(bins, int | Sequence):
-            raise ParameterError(
-                f"bins={shown(bins)} is neither a number of bins nor a list of edges; give 20, "
-                "or [0, 10, 20]"
-            )
-        number = bins if isinstance(bins, int) else len(bins) - 1
-        if not 1 <= number <= MOST_BINS:
-            raise ParameterError(
-                f"bins={shown(bins)} makes {number:,} bins; give 1 to {MOST_BINS:,} of them, or "
-                "one edge more"
-            )
+        bins = checked_bins(self.bins)
+        object.__setattr__(self, "bins", bins)
         if self.split == "quantiles" and (not isinstance(bins, int) or bins < 2):
             raise ParameterError(
                 'split="quantiles" finds the edges itself; give bins= as a number of at least 2'

@@ -13,7 +13,7 @@ from winnow.core.drawing import Plotted
 from winnow.core.frames import Columns
 from winnow.core.notebook import Card, columns_card, number_text
 from winnow.core.saving import Saved
-from winnow.numbers.histogram.bins import Bins
+from winnow.numbers.histogram.bins import Bins, between
 from winnow.release.tables.intervals import Estimates
 from winnow.release.tables.result import ReleasedTable
 
@@ -41,8 +41,7 @@ class ReleasedHistogram(Plotted, Saved, Estimates):
     def labels(self) -> tuple[str, ...]:
         """What is counted, in words: '0 to 9', 'missing'."""
         pairs = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
-        own = (_written(a) if a == b else f"{_written(a)} to {_written(b)}" for a, b in pairs)
-        return (*own, *self.further)
+        return (*(between(low, high) for low, high in pairs), *self.further)
 
     def to_columns(self, level: float = 0.95) -> Columns:
         """One row for each bin: its first and last number, its count, error and interval."""
@@ -140,8 +139,3 @@ def counted_bins(name: str, bins: Bins, counts: ReleasedTable) -> ReleasedHistog
         step=float(bins.grid.step),
         further=bins.further,
     )
-
-
-def _written(number: float) -> str:
-    """A number of the grid, without the noise of binary fractions."""
-    return str(number) if isinstance(number, int) else f"{number:.12g}"

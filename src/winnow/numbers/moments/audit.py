@@ -29,7 +29,6 @@ from winnow.numbers.moments.measured import (
 )
 from winnow.numbers.moments.mechanism import NoisySums
 
-Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Person = tuple[tuple[int, tuple[int | None, ...]], ...]
 """The group of each row, and the code of each column; None: it has no value."""

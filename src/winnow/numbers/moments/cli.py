@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from winnow.cli.derived import Typed
-from winnow.cli.of_table import TableRun
+from winnow.cli.of_table import SHOWN, TableRun
 from winnow.cli.options import (
     ASKED,
     AssumedRowsPerPersonOption,
@@ -15,6 +15,7 @@ from winnow.cli.options import (
     SchemaOption,
     relation_of_people,
 )
+from winnow.cli.private_table import PrivateTable
 from winnow.cli.reporting import reported
 from winnow.core.relation import Relation
 from winnow.numbers.moments.request import Moments, PlannedMoments
@@ -37,8 +38,9 @@ A schema is a JSON file: {"income": {"type": "number", "low": 0, "high": 200000,
 
 @reported()
 def moments(
-    run: TableRun,
+    private: PrivateTable,
     asked: Typed[Moments],
+    run: TableRun = SHOWN,
 ) -> None:
     """Release counts, sums, means, variances and deviations of columns of numbers.
 
@@ -49,8 +51,9 @@ def moments(
     used = list(dict.fromkeys([*request.by, *request.values]))
     run.release(
         "moments",
+        private,
         asked,
-        run.private.declared(*used).subset(used),
+        private.declared(*used).subset(used),
         title="Moments",
         answers=lambda request, about: request.plan(about).answers,
     )

@@ -16,9 +16,6 @@ from winnow.core.number_grid import NumberGrid
 
 STATISTICS = ("count", "sum", "mean", "variance", "deviation")
 SQUARED = frozenset({"variance", "deviation"})
-OF_COUNTS = frozenset({"mean", *SQUARED})
-"""What is divided by a number of rows."""
-
 Kind = Literal["rows", "present", "first", "second", "total"]
 
 PARTS = 1 << 24

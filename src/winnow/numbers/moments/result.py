@@ -17,7 +17,6 @@ from winnow.foreign import shown
 from winnow.numbers.moments.estimates import MomentNumbers
 
 _PARTS = ("value", "standard_error", "low", "high")
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

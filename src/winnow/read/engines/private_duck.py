@@ -79,6 +79,7 @@ MOST_PACKED = Border(
     "alike",
 )
 _BYTES_PER_PAIR = 64  # of a table of distinct pairs
+_BYTES_PER_SUM = 120  # of a sum over parts: the text of an item and its place in a hash table
 _BYTES_PER_ITEM = 300  # of the table of items, its text and its hash table
 PART_SHARE = Border(
     0.4,
@@ -122,18 +123,48 @@ class PartsCounter:
 
     def keep(self, parts: int | None, progress: Progress | None) -> PrivateKept:
         """The counts as a table of the connection, and nothing else in it."""
-        run(self.connection, f"CREATE TEMP TABLE {_PARTS} (i VARCHAR, n BIGINT)")
+        run(self.connection, f"CREATE TABLE {_PARTS} (i VARCHAR, n BIGINT)")
 
         def add(counts: str) -> bool:
             run(self.connection, f"INSERT INTO {_PARTS} {counts}")
+            self._pack()
             return True
 
         self._by_parts(add, parts, progress)
-        added = f"SELECT i, CAST(SUM(n) AS BIGINT) AS n FROM {_PARTS} GROUP BY i"
-        run(self.connection, f"CREATE TEMP TABLE {_KEPT} AS {added}")
-        for table in (_PARTS, ITEMS, PEOPLE, LEAST):
+        for table in (ITEMS, PEOPLE, LEAST):
             run(self.connection, f"DROP TABLE IF EXISTS {table}")
+        self._added_up(parts)
         return PrivateKept(self.connection, self.query)
+
+    def _pack(self) -> None:
+        """Pack the tables in memory, which takes a tenth of them; where it does not fit, do not."""
+        import duckdb
+
+        with suppress(duckdb.OutOfMemoryException):  # what was inserted stays, and once
+            run(self.connection, "CHECKPOINT")
+
+    def _added_up(self, parts: int | None) -> None:
+        """The counts of all parts as one table, some of the items after others."""
+        import duckdb
+
+        ((rows,),) = run(self.connection, f"SELECT COUNT(*) FROM {_PARTS}")
+        needed = rows * _BYTES_PER_SUM / (self.bytes * PART_SHARE.at)
+        slices = _power_of_two(max(1, parts or 1, int(needed) + 1))
+        waiting = [(place, slices) for place in reversed(range(slices))]
+        run(self.connection, f"CREATE TABLE {_KEPT} (i VARCHAR, n BIGINT)")
+        while waiting:
+            place, of = waiting.pop()
+            some = f"SELECT i, CAST(SUM(n) AS BIGINT) AS n FROM {_PARTS}"
+            some += f" WHERE hash(i) % {of} = {place} GROUP BY i"
+            try:
+                run(self.connection, f"INSERT INTO {_KEPT} {some}")
+            except duckdb.OutOfMemoryException:
+                if of >= _MOST_PARTS:
+                    raise
+                waiting += [(place + of, 2 * of), (place, 2 * of)]
+                continue
+            self._pack()
+        run(self.connection, f"DROP TABLE {_PARTS}")
 
     def _by_parts(
         self,

@@ -49,10 +49,9 @@ from statistics import median
 
 from winnow.fit.junction_tree import Columns
 
-ASSUMED_ROWS = 20_000
-"""Where the number of rows is private, rules go by this."""
 ONCE = 0.1
 LEAST_FIRST, MOST_FIRST = 0.1, 0.7
+"""The part of the budget for columns alone, from weak noise to strong noise."""
 MOST_ROUNDS = 4.0
 """For every column."""
 LEAST_PURE, MOST_PURE = 0.2, 2.0
@@ -81,6 +80,7 @@ STAGES, WEAK = 5, 0.005
 PLAIN_WORSE = 3.0
 """Plain noise is about so much larger than the best noise on all tables, at most."""
 SELECTION_SHARE = 0.1
+"""The part of a round that selects, as in AIM."""
 MODEL_CELLS, MOST_MODEL_CELLS = 100_000, 400_000
 """The cells that a model may have unless told, where noise is strong and where it is weak."""
 MOST_CANDIDATES = 1_000

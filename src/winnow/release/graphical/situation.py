@@ -7,13 +7,12 @@ from dataclasses import dataclass
 
 from winnow.fit.junction_tree import Columns
 from winnow.release.graphical.rules import (
-    ASSUMED_ROWS,
     Schedule,
     mean_distance,
     pair_noise,
     plain_distance,
 )
-from winnow.release.terms import ReleaseTerms
+from winnow.release.terms import ASSUMED_ROWS, ReleaseTerms
 
 
 @dataclass(frozen=True, eq=False)

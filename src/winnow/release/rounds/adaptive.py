@@ -42,7 +42,6 @@ from winnow.release.rounds.mwem import default_tables
 from winnow.release.rounds.mwem_plan import calibrated, domain_refused
 from winnow.release.rounds.prediction import predicted_table_errors
 from winnow.release.rounds.settings import (
-    ROWS_WITHOUT_TOTAL,
     ReleaseSettings,
     TaskSettings,
     everyone,
@@ -54,7 +53,7 @@ from winnow.release.rounds.settings import (
     total_share,
 )
 from winnow.release.synthetic import MeasuredQuery, SyntheticDistribution
-from winnow.release.terms import ReleaseTerms
+from winnow.release.terms import ASSUMED_ROWS, ReleaseTerms
 
 if TYPE_CHECKING:
     from winnow.release.methods import Adaptive
@@ -120,7 +119,7 @@ def default_number(terms: ReleaseTerms, workload: Workload, law: str) -> int:
     return default_tables(
         cells=workload.size,
         tables=len(workload.parts),
-        total=terms.total or ROWS_WITHOUT_TOTAL,
+        total=terms.total or ASSUMED_ROWS,
         rows_per_person=terms.rows_per_person,
         noise=once * norm * MEASUREMENTS[law].deviation,
         pure=terms.rho is None,
@@ -140,7 +139,7 @@ def predict_adaptive(method: Adaptive, terms: ReleaseTerms) -> Prediction | str:
     predicted = predicted_table_errors(
         noise=planned.cell_noise.deviation,
         cells=workload.size,
-        rows=terms.total or ROWS_WITHOUT_TOTAL,
+        rows=terms.total or ASSUMED_ROWS,
         measured=rounds / len(workload.parts),
     )
     note = f"{counted(rounds, 'round')} over whole tables"

@@ -42,7 +42,6 @@ from winnow.release.rounds.domain import (
 from winnow.release.rounds.mwem import Mwem, default_rounds
 from winnow.release.rounds.prediction import predicted_errors
 from winnow.release.rounds.settings import (
-    ROWS_WITHOUT_TOTAL,
     ReleaseSettings,
     TaskSettings,
     noise_law,
@@ -61,7 +60,7 @@ from winnow.release.rounds.warm_start import (
     table_distance,
 )
 from winnow.release.synthetic import SyntheticDistribution
-from winnow.release.terms import ReleaseTerms
+from winnow.release.terms import ASSUMED_ROWS, ReleaseTerms
 
 if TYPE_CHECKING:
     from winnow.release.methods import MWEM
@@ -70,6 +69,7 @@ BETA = 0.05
 """With this probability an error that was aimed at may be missed."""
 
 SELECTION_SHARE = 0.5
+"""The part of a round that selects: half, as published."""
 
 
 def mwem_plan(method: MWEM, terms: ReleaseTerms, progress: Progress) -> MethodPlan:
@@ -150,12 +150,12 @@ def mwem_settings(method: MWEM, terms: ReleaseTerms) -> ReleaseSettings:
             share=share,
             law=law,
             initial=before,
-            usual=ROWS_WITHOUT_TOTAL,
+            usual=ASSUMED_ROWS,
         )
         plan, rounds = by_rows.whole, list(by_rows.usual)
         few, many = (sum(each.rounds) for each in (by_rows.choices[0], by_rows.choices[-1]))
         reason = f"{few} to {many} rounds, by the noisy number of rows; {sum(rounds)} as if there "
-        reason += f"were {ROWS_WITHOUT_TOTAL:,}"
+        reason += f"were {ASSUMED_ROWS:,}"
     else:
         plan = calibrated(terms, sum(rounds), share, law, before)
     _check_slack(method.slack, plan.selection_epsilon)
@@ -272,7 +272,7 @@ def _rounds(
         default_rounds(
             cells=each.cells,
             queries=each.own.size,
-            total=total or ROWS_WITHOUT_TOTAL,
+            total=total or ASSUMED_ROWS,
             rows_per_person=terms.rows_per_person,
             rho=None if terms.rho is None else terms.rho / len(parts),
             epsilon=float(terms.epsilon) / len(parts),
@@ -331,7 +331,7 @@ def _first_tables(method: MWEM, terms: ReleaseTerms) -> tuple[float, ...]:
     multipliers = first_multipliers(
         shape, float(share), epsilon=float(terms.epsilon), rho=terms.rho
     )
-    rows, people = terms.total or ROWS_WITHOUT_TOTAL, terms.rows_per_person
+    rows, people = terms.total or ASSUMED_ROWS, terms.rows_per_person
     far = table_distance(shape, multipliers, noise_law(terms, method), terms.relation, people, rows)
     return () if given is None and far > MOST_NOISE else multipliers
 
@@ -348,7 +348,7 @@ def predict_mwem(method: MWEM, terms: ReleaseTerms) -> Prediction | str:
     rounds = default_rounds(
         cells=schema.cells,
         queries=workload.size,
-        total=terms.total or ROWS_WITHOUT_TOTAL,
+        total=terms.total or ASSUMED_ROWS,
         rows_per_person=terms.rows_per_person,
         rho=terms.rho,
         epsilon=float(terms.epsilon),

@@ -21,15 +21,13 @@ from winnow.release.rounds.by_rows import RoundsByRows
 from winnow.release.rounds.crossing.rounds import SelectAndMeasure
 from winnow.release.rounds.crossing.tables import Counts, TableNoise
 from winnow.release.rounds.mechanism import MeasureMarginals
-from winnow.release.terms import ReleaseTerms
+from winnow.release.terms import ASSUMED_ROWS, ReleaseTerms
 
 if TYPE_CHECKING:
     from winnow.release.methods import MWEM, Adaptive
 
-ROWS_WITHOUT_TOTAL = 20_000
-"""The number of rounds is chosen for so many rows where their number is private."""
-
 TOTAL_SHARE = 0.02
+"""The part of the budget for the number of rows, where it is private."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +143,7 @@ def rows_text(total: int | None) -> str:
     """The number of rows that a number of rounds was chosen for."""
     if total is not None:
         return f"{total:,} rows"
-    return f"as if there were {ROWS_WITHOUT_TOTAL:,} rows (their number is private)"
+    return f"as if there were {ASSUMED_ROWS:,} rows (their number is private)"
 
 
 def round_text(plan: RoundsPlan) -> str:

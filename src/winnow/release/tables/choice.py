@@ -49,9 +49,11 @@ MOST_PURE = 1_000
 Gaussian noise with its root, and is less unless epsilon is in the thousands."""
 
 _SMALLEST_GAIN = 1e-9
+"""Of the largest gain: less is rounding."""
 _NEARLY = 1 - Fraction(1, 2**28)
 """Of what is allowed: more than the rounding of sensitivities."""
 _LEAST_SCALE = Fraction(1, 16)
+"""Of Laplace noise: from here on nearly all of it is 0."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from winnow.cli.derived import Typed
-from winnow.cli.of_table import DrawnRun
+from winnow.cli.of_table import DRAWN, DrawnRun
 from winnow.cli.options import (
     ASKED,
     SCHEMA_EXAMPLE,
@@ -23,6 +23,7 @@ from winnow.cli.options import (
     relation_of_people,
     some_of,
 )
+from winnow.cli.private_table import PrivateTable
 from winnow.cli.reporting import reported
 from winnow.cli.with_cut import check_cut
 from winnow.core.relation import Relation
@@ -73,10 +74,11 @@ WorkloadOption = Annotated[
 
 @reported()
 def tabulate(
-    run: DrawnRun,
+    private: PrivateTable,
     asked: Typed[Tabulate],
     by: ByOption = None,
     workload: WorkloadOption = None,
+    run: DrawnRun = DRAWN,
 ) -> None:
     """Release tables of counts, sums and means, with a standard error for every number.
 
@@ -85,11 +87,11 @@ def tabulate(
     """
     from winnow.show.report.tabulated import tables_page
 
-    private = run.private
     check_cut(asked.with_cut, private.person is not None, "--person and --max-rows")
     declared, tables = _tables(private.schema, private.columns, by, workload, asked.values)
     run.release(
         "tables",
+        private,
         partial(asked, by=tables),
         declared,
         title="Tables",

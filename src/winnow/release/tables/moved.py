@@ -31,6 +31,7 @@ REACHES = np.array([0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3
 BORROWED = 30
 """Of all tables so many cells are added to each."""
 SPARE = 2.5
+"""Standard errors that stay free below the largest error of plain noise."""
 
 
 def reaches(

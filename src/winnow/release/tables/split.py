@@ -27,6 +27,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _ROUNDS = 80
+"""Steps that find the split of a budget."""
 _LEAST = 1e-3
 """Tables that end below this part of the largest budget are not measured."""
 

@@ -21,6 +21,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 MOST_LEVELS = 12
+"""Of a tree of ranges: 2^12 codes by twos."""
 
 
 @dataclass(frozen=True)

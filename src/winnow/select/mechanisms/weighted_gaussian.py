@@ -42,10 +42,11 @@ from winnow.select.mechanisms.blocks import largest_in_blocks
 
 Integers = NDArray[np.int64]
 
-FIRST_ROUND = Fraction(1, 16)
-"""The part of two rounds that the first one has. Of 1/4, 1/8 and 1/16 it finds the most labels on
-the logs of ``winnow.select.generated_logs``, at (epsilon, delta) of (.3, 1e-6), (1, 1e-6),
-(3, 1e-6) and (1, 1e-9): in the mean 8 to 15 % more than one round, where 1/8 finds 6 to 13 % more.
+FIRST_ROUND = Fraction(1, 32)
+"""The part of two rounds that the first one has, of the squared ratio and of the lost mass. It was
+taken of 1/8 to 1/128 on the logs of ``winnow.select.generated_logs`` (``benchmarks/rounds.py``):
+two rounds find 15 to 25 % more labels there than one in the mean, and nowhere more than 8 % fewer;
+with 1/16 and equal lost masses they found 13 to 23 % more, and up to 23 % fewer.
 """
 
 
@@ -117,7 +118,7 @@ class WeightedGaussian(ByWeights):
     of them adds w_d = floor(GRID/sqrt(d)) to each (where only counts bounded by L are at hand, w_L
     for everybody). Every label there is gets discrete Gaussian noise; those that reach a threshold
     are released, largest noisy weight first. [weighted Gaussian: Gopi et al. 2020]
-    With ``rounds=2`` a sixteenth of the squared ratio releases labels first; everybody drops these
+    With ``rounds=2`` a part of the squared ratio releases labels first; everybody drops these
     and spreads the weight over the others, for the rest. [Gopi et al. 2020; DP-SIPS 2023]
     With ``peel`` a share of it selects k among the released labels, by Gumbel noise on the plain
     counts of people, which no bound cuts. [arXiv 2603.14016]
@@ -137,7 +138,8 @@ class WeightedGaussian(ByWeights):
         the labels that both neighbours have, times the least chance that none of the others
         leaves: they are below P and Q, and differ by the Gaussian mechanism alone.
         Two rounds: what the first released is public in the second, whose weights are bounded
-        alike; the squared ratios and the lost masses (delta/4 each) add up, fixed beforehand.
+        alike; the squared ratios, and the lost masses in the same parts of delta/2, add up, fixed
+        beforehand.
         Peeling: the labels that left are a public universe, in which one person moves every count
         by at most 1 and none down: k rounds of bounded range, composed. [Durfee-Rogers 2019]
         Equal noisy weights are listed in random order: post-processing.
@@ -217,10 +219,13 @@ class WeightedGaussian(ByWeights):
 
     def _part(self, number: int) -> Fraction:
         """What a round, from 0, has of the squared ratio."""
-        rest = 1 - self.peel
+        return (1 - self.peel) * self._share(number)
+
+    def _share(self, number: int) -> Fraction:
+        """The part of a round, of all rounds."""
         if self.rounds == 1:
-            return rest
-        return rest * (FIRST_ROUND if number == 0 else 1 - FIRST_ROUND)
+            return Fraction(1)
+        return FIRST_ROUND if number == 0 else 1 - FIRST_ROUND
 
     def variance(self, relation: Relation, number: int = 0) -> int:
         """Of the noise of a round, in steps of weights."""
@@ -229,7 +234,7 @@ class WeightedGaussian(ByWeights):
 
     def threshold(self, relation: Relation, number: int = 0) -> int:
         """The least noisy weight that is released in a round."""
-        lost = exact("delta", self.delta) / (2 * self.rounds)
+        lost = exact("delta", self.delta) / 2 * self._share(number)
         below = math.nextafter(float(lost), 0.0)
         variance = self.variance(relation, number)
         return least_passing(variance, below, self.max_items or 1, spread=self.spread)
