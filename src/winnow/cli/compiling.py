@@ -139,13 +139,14 @@ def compile_all() -> None:
     compile nearly all of them: about half a minute, once, for example when an image is built for
     machines on which nothing can be written. Nothing private is read, and nothing is charged.
     """
-    from winnow.cli.printing import console, working
+    from winnow.cli.printing import console, counting
     from winnow.core.kernels.compiled import KERNELS
 
-    with working("Compiling") as display:
-        for name, run in programs():
-            display.update(display.task_ids[0], description=f"Compiling: {name}")
+    runs = list(programs())
+    with counting("compiling") as progress:
+        for place, (_, run) in enumerate(runs):
             run()
+            progress(place + 1, len(runs))
     folders = [kernel.stats.cache_path for kernel in KERNELS if kernel.stats.cache_path]
     done = sum(bool(kernel.signatures) for kernel in KERNELS)
     if not folders:

@@ -74,7 +74,7 @@ def compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]
     except RuntimeError:  # numba found no place that it may write to
         kernel = numba.njit(**options)(function)
         KERNELS.append(kernel)
-        return kernel
+        return kernel  # type: ignore[no-any-return]
     KERNELS.append(kernel)
     _date_by_all(kernel)
 
