@@ -599,6 +599,10 @@ LEARNED = {
         "additive": "additive, balanced", "additive, δ": "additive, balanced, with delta",
         "one rule": "one rule, balanced", **_RIVALS,
     },
+    "area": {
+        "choice": "Winnow's choice", "choice, δ": "Winnow's choice, with delta",
+        "additive, δ": "additive, with delta", "DP-EBM, δ": "DP-EBM, with delta",
+    },
 }  # fmt: skip
 """Columns of the tables of classifiers, and the models of the file."""
 
@@ -641,6 +645,12 @@ def learning_balanced(document: Document) -> str:
 def learning_fresh(document: Document) -> str:
     """Accuracy on sets that nothing was settled on."""
     return _classifiers(document.get("fresh", []), "accuracy")
+
+
+@measured("learning")
+def learning_areas(document: Document) -> str:
+    """Areas under the curve, by data and epsilon."""
+    return _classifiers(document.get("areas", []), "area")
 
 
 @measured("learning")
@@ -857,5 +867,6 @@ TABLES = (
     learning_classifiers,
     learning_balanced,
     learning_fresh,
+    learning_areas,
 )
 """Each is written to docs/_generated under its name."""
