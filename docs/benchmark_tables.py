@@ -801,17 +801,19 @@ def accounting_year(document: Document) -> str:
 
 @measured("quantiles")
 def quantile_errors(document: Document) -> str:
-    """Rank errors of several quantiles, by library."""
+    """Rank errors of several quantiles, by library and published mechanism."""
+    shown = ("winnow", "halving", "joint", "opendp", "diffprivlib")
     lines = [
         [
-            row["data"], f"{row['n']:,}", f"{row['epsilon']:g}", str(row["m"]),
-            *(short(row[name]["error"]) for name in ("winnow", "opendp", "diffprivlib")),
+            row["relation"], row["data"], f"{row['n']:,}", f"{row['epsilon']:g}", str(row["m"]),
+            *(short(row[name]["error"]) for name in shown),
         ]
         for row in document.get("rows", [])
         if row["m"] > 1
     ]  # fmt: skip
-    heads = ["column", "rows", "epsilon", "quantiles", "Winnow", "OpenDP", "diffprivlib"]
-    return table(heads, lines, right=6)
+    heads = ["neighbours", "column", "rows", "epsilon", "quantiles",
+             "Winnow", "halving", "joint", "OpenDP", "diffprivlib"]  # fmt: skip
+    return table(heads, lines, right=8)
 
 
 @measured("moments")

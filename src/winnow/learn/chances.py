@@ -134,7 +134,8 @@ class ScoredPredictor(Predictor):
         """
         if self.calibration is None and not self._sure:
             raise ParameterError(
-                "one rule says no chances by itself; learn with calibrated=True, which buys them"
+                "one rule gives no chances by itself; learn with calibrated=True, which measures "
+                "them"
             )
         codes, rows = self.encoded(X)
         return like_rows(X, self.chances(self.scores(codes, rows)), self.classes)

@@ -62,7 +62,7 @@ def chosen(asked: Quantiles, public: AboutTable, of: AskedColumn) -> Chosen:
         return Chosen(_cumulative(asked, public, of))
     if isinstance(method, Method):
         raise ParameterError(
-            f"method={method.word()} finds no quantiles; give wn.Halving(), wn.Joint() or "
+            f"method={method.word()} does not find quantiles; give wn.Halving(), wn.Joint() or "
             "wn.Cumulative()"
         )
     assert method == AUTO
