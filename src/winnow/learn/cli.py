@@ -79,8 +79,9 @@ def learn(
 ) -> None:
     """Learn to predict a column, privately.
 
-    auto takes a vote of rules, or one rule where the rows are too few for a vote; of more than
-    two classes an additive model, which adds up points for the value of every column. The class
+    auto takes an additive model, which adds up points for the value of every column, rules that
+    vote on top of it, or both; one rule where the rows are too few for a vote; of more than two
+    classes an additive model. The class
     of rules is public: it follows from the schema alone. The result has a guarantee and a
     receipt, and one rule also a bound on its error on new rows.
     """

@@ -141,8 +141,7 @@ def _chosen(asked: Learn, about: AboutRows) -> tuple[LearnMethod, str]:
     """What "auto" stands for, and why.
 
     An additive model of more than two classes. Of two a vote, an additive model or both, whatever
-    is right most often, where the rows are enough for a vote with less than half of epsilon; then a
-    vote alone; then one rule.
+    is right most often, where the rows are enough for a vote; then one rule.
     """
     if about.predictions is not None:
         return OneRule(), ""
@@ -152,13 +151,11 @@ def _chosen(asked: Learn, about: AboutRows) -> tuple[LearnMethod, str]:
     length = longest_rules(features)
     size = len(RuleClass(features, CONJUNCTIONS, length))
     given = given_by(asked, about)
-    half = rules_of_half(nobody, size, given, exact("epsilon", given.epsilon))
-    if half.rules.rounds > 1:
-        return VoteOrAdditive(), f"a vote or an additive model: {half.reason}"
     sized = sized_rules(nobody, size, rounds=None, **vars(given))
     if sized.rules.rounds == 1:
         return OneRule(), f"one rule: {sized.reason}"
-    return Boosted(size=length, rounds=sized.rules.rounds), f"a vote: {sized.reason}"
+    half = rules_of_half(nobody, size, given, exact("epsilon", given.epsilon))
+    return VoteOrAdditive(), f"a vote or an additive model: {half.reason}"
 
 
 def given_by(asked: Learn, about: AboutRows) -> Given:

@@ -43,8 +43,8 @@ class Learn(Checked):
     method: Annotated[
         LearnMethod | str,
         LearnMethods(
-            "auto takes vote-or-additive for two classes, boosted and then one-rule where rows "
-            "are too few, and additive for more classes. The name of a class of rules means "
+            "auto takes vote-or-additive for two classes, one-rule where rows are too few, and "
+            "additive for more classes. The name of a class of rules means "
             "one-rule over it; N is from 1 to 4.",
             (Boosted, Additive, VoteOrAdditive, OneRule),
         ),

@@ -61,11 +61,10 @@ def learn(rows: Labelled, asked: Learn) -> Released[Predictor]:
     classes. For two it takes ``wn.VoteOrAdditive()``: an additive model and rules on top of it,
     each for nearly half of epsilon, and of these what is right most often, alone or together.
     Columns of more than 64 numbers are cut at private quantiles, for a tenth of epsilon. Where
-    too few rows are left for a vote it is the vote alone (``wn.Boosted(rounds=, size=)``), and
-    then one rule (``wn.OneRule(of=)``). It goes by public numbers, and the receipt says why. A
-    class of rules in words ("thresholds", "stumps", "intervals", "conjunctions:2") is one rule
-    of it. Arrays need public ``cuts=`` in the method, or a schema. Nothing else is learned from
-    the data.
+    too few rows are left for a vote it is one rule (``wn.OneRule(of=)``). It goes by public
+    numbers, and the receipt says why. A class of rules in words ("thresholds", "stumps",
+    "intervals", "conjunctions:2") is one rule of it. Arrays need public ``cuts=`` in the
+    method, or a schema. Nothing else is learned from the data.
 
     ``class_weights`` says what a correct row of each class counts. "auto" (default) goes with the
     automatic method: noisy sizes of the classes are measured, and where these say
