@@ -31,7 +31,7 @@ def normal_within(deviation: float) -> float:
 
 
 def laplace_within(scale: float) -> float:
-    """The same for Laplace noise."""
+    """The mean error of an answer kept between nothing and all rows, with Laplace noise."""
     return scale - scale * scale * -math.expm1(-1 / scale)
 
 
