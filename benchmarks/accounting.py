@@ -260,8 +260,13 @@ def _told(delta: float) -> Any:
 def _accesses(updates: int, epsilon: float) -> Any:
     """Rounds that say "no update" where it helps most, until so many exceptions were made."""
     r, most = 1 / (1 + math.exp(-epsilon)), 12 * updates + 200
-    upper = [math.comb(n + updates - 1, n) * r**n * (1 - r) ** updates for n in range(most)]
-    lower = [math.comb(n + updates - 1, n) * (1 - r) ** n * r**updates for n in range(most)]
+
+    def law(quiet: float) -> list[float]:
+        known = math.log(quiet), updates * math.log1p(-quiet) - math.lgamma(updates)
+        ways = (math.lgamma(n + updates) - math.lgamma(n + 1) for n in range(most))
+        return [math.exp(way + n * known[0] + known[1]) for n, way in enumerate(ways)]
+
+    upper, lower = law(r), law(1 - r)
     return _pair(upper, lower)
 
 

@@ -86,7 +86,8 @@ def test_what_a_receipt_states_is_not_below_what_its_event_reaches(verb: str) ->
     else:
         done = PURE[verb](epsilon=1.0, seed=1)
     stated = done.guarantee
-    assert least(done.receipt.event, stated.delta or 1e-12) <= stated.epsilon + 1e-9
+    delta = stated.delta * (1 + 1e-6) or 1e-12  # a lost mass of exactly delta is a rounding away
+    assert least(done.receipt.event, delta) <= stated.epsilon + 1e-9
 
 
 @pytest.mark.parametrize("event", EXACT, ids=lambda event: type(event).__name__)
