@@ -239,7 +239,7 @@ print(pick.guarantee, pick.receipt.mechanism, pick.to_json()[:20])
     ),
     Page(
         "budgets", "Budgets and accounting", "Sessions, budgets, events, accountants.",
-        "accounting", ("winnow.privacy", "winnow.session"),
+        "accounting", ("winnow.privacy", "winnow.session", "winnow.odometer"),
         example="""
 import winnow as wn
 

@@ -84,6 +84,7 @@ from winnow.numbers.moments.result import ReleasedMoments as ReleasedMoments
 from winnow.numbers.moments.verb import moments as moments
 from winnow.numbers.result import ReleasedQuantiles as ReleasedQuantiles
 from winnow.numbers.verb import quantiles as quantiles
+from winnow.odometer import Odometer as Odometer
 from winnow.privacy.accountants import as_substitution as as_substitution
 from winnow.privacy.budget import Budget as Budget
 from winnow.privacy.calibration import calibrate as calibrate

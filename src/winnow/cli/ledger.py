@@ -35,6 +35,8 @@ winnow ledger verify ledger.db --head 12:9f2c...
 winnow ledger export ledger.db --out charges.csv
 """
 
+_DELTA = 1e-6
+"""At which what was spent so far is shown; the library says it at any."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 PlaceArgument = Annotated[
@@ -146,7 +148,8 @@ def show(place: PlaceArgument, key: KeyOption = None, json: JsonOption = False) 
     is bookkeeping.
     """
     from winnow.cli.printing import console, grid, show_json
-    from winnow.privacy.refusals import COMPOSING
+    from winnow.privacy.ledger.spending import spent_of
+    from winnow.privacy.refusals import COMPOSING, ODOMETER
 
     ledger = opened(place, key)
     datasets, entries = ledger.datasets(), ledger.entries()
@@ -154,18 +157,14 @@ def show(place: PlaceArgument, key: KeyOption = None, json: JsonOption = False) 
         show_json(_document(ledger, datasets, entries))
         return
     screen = console()
-    screen.print(
-        grid(
-            [
-                ("dataset", "left"),
-                ("cap", "left"),
-                ("used", "right"),
-                ("left", "right"),
-                ("charges", "right"),
-            ],
-            [(d.label, str(d.guarantee), _used(d), _left(d), str(d.charges)) for d in datasets],
-        )
-    )
+    spent = spent_of(entries)
+    amounts = ("dataset", "in", "used", "left", "of", "delta used", "charges")
+    sides = [(name, "left" if place < 2 else "right") for place, name in enumerate(amounts)]
+    screen.print(grid(sides, [_amounts(d) for d in datasets]))
+    for d in datasets:
+        screen.print(f"{d.label}: {d.guarantee}, whatever is released", markup=False)
+        if d.charges:
+            screen.print(f"  spent so far: {spent[d.label].told(_DELTA)}", markup=False)
     for d in datasets:
         if d.unstated:
             screen.print(
@@ -176,7 +175,7 @@ def show(place: PlaceArgument, key: KeyOption = None, json: JsonOption = False) 
             )
     charges = [entry for entry in entries if entry.kind == "charge"]
     if charges:
-        screen.print(COMPOSING, style="dim", markup=False)
+        screen.print(f"{COMPOSING} {ODOMETER}", style="dim", markup=False)
         screen.print(f"The latest {min(len(charges), 10)} of {len(charges)} charges", style="bold")
         rows = [_charge_row(entry) for entry in charges[-10:]]
         heads = ("entry", "time (UTC)", "dataset", "analyst", "charged")
@@ -251,17 +250,14 @@ def _without_formulas(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _left(dataset: Dataset) -> str:
+def _amounts(dataset: Dataset) -> tuple[str, ...]:
     from winnow.privacy.rounding import text_down
 
-    return text_down(dataset.cap.room(dataset.used).size, 4)
-
-
-def _used(dataset: Dataset) -> str:
     used, limit = dataset.spent, dataset.cap.limit_after(dataset.used)
-    text = f"{dataset.cap.unit} {float(used.size):.4g} of {float(limit.size):.4g}"
-    return text + (f", delta {float(used.delta):.3g} of {float(limit.delta):.3g}"
-                   if limit.delta else "")  # fmt: skip
+    left = text_down(dataset.cap.room(dataset.used).size, 4)
+    delta = f"{float(used.delta):.3g} of {float(limit.delta):.3g}" if limit.delta else "-"
+    size, most = f"{float(used.size):.4g}", f"{float(limit.size):.4g}"
+    return dataset.label, dataset.cap.unit, size, left, most, delta, str(dataset.charges)
 
 
 def _charge_row(entry: Entry) -> tuple[str, ...]:
@@ -275,8 +271,10 @@ def _charge_row(entry: Entry) -> tuple[str, ...]:
 
 
 def _document(ledger: Ledger, datasets: list[Dataset], entries: list[Entry]) -> dict[str, Any]:
+    from winnow.privacy.ledger.spending import spent_of
     from winnow.privacy.rounding import stated_at_most
 
+    spent = spent_of(entries)
     return {
         "ledger": ledger.name,
         "head": entries[-1].head if entries else None,
@@ -291,6 +289,7 @@ def _document(ledger: Ledger, datasets: list[Dataset], entries: list[Entry]) -> 
                 "left": stated_at_most(d.cap.room(d.used).size),
                 "delta_limit": float(d.cap.limit_after(d.used).delta),
                 "delta_used": float(d.used.delta),
+                "spent_so_far": spent[d.label].reading(_DELTA),
                 "charges": d.charges,
                 "charges_without_unit": d.unstated,
                 "opened": d.opened,

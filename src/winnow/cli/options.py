@@ -176,7 +176,7 @@ def bound_of(flag: str, text: str | None) -> int | str | None:
     """A bound on what one person counts for: a whole number, or auto."""
     if text is None or text == "auto":
         return text
-    with instead(ParameterError(f"{flag} {text!r} is no whole number, and not auto"), ValueError):
+    with instead(ParameterError(f"{flag} {text!r} is neither a whole number nor auto"), ValueError):
         return int(text)
 
 

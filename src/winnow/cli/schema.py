@@ -26,9 +26,10 @@ winnow schema draft people.csv --out schema.json
 
 winnow schema draft people.csv --from-codebook codebook.csv --out schema.json
 
-A codebook is a CSV file: column,type,values,range,bins,outside,missing,trim. Types are text, \
-integer, real, boolean, date, or year, quarter, month, weekday and hour of a date; values are \
-joined by |, and a range is low..high.
+A codebook is a CSV file: column,type,values,range,step,bins,outside,missing,trim. Types are text, \
+integer, real, boolean, date, time, or year, quarter, month, weekday and hour of a date; values \
+are joined by |, and a range is low..high: with a step every number of it (of times a unit such as \
+minute), for means, quantiles and histograms; else bins.
 """
 CHECK_EXAMPLES = """\
 Examples:
@@ -203,7 +204,7 @@ def _show(checks: list[ColumnCheck], problems: list[str]) -> None:
         show.print(Text(visible(problem), style="bold red"))
     wrong = len(problems) + sum(each.refused for each in checks)
     show.print(
-        f"{wrong} to mend before the table can be read" if wrong else "the table can be read"
+        f"{wrong} to correct before the table can be read" if wrong else "the table can be read"
     )
 
 

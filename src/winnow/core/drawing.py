@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from abc import abstractmethod
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -33,23 +34,28 @@ class Plotted(ReleasedValue):
         in a notebook; elsewhere it is written to a temporary file, which is opened where there is
         a screen. What is returned is the file, or None in a notebook.
         """
-        if path is not None:
-            target = Path(path)
-            check_target(target, ENDINGS)
-            write_whole(target, self._picture(target.suffix.lower()))
-            return target
-        if in_notebook():
-            pages: Any = import_module("IPython.display")
-            pages.display(pages.Image(data=self._picture()))
-            return None
-        import tempfile  # most processes draw nothing
-        import webbrowser
+        return drawn(self._picture, path)
 
-        target = Path(tempfile.mkdtemp(prefix="winnow-")) / "figure.png"
-        write_whole(target, self._picture())
-        if has_screen():
-            webbrowser.open(target.as_uri())
+
+def drawn(picture: Callable[[str], bytes], path: str | Path | None) -> Path | None:
+    """Save a figure, or show it: ``Plotted.plot`` says where."""
+    if path is not None:
+        target = Path(path)
+        check_target(target, ENDINGS)
+        write_whole(target, picture(target.suffix.lower()))
         return target
+    if in_notebook():
+        pages: Any = import_module("IPython.display")
+        pages.display(pages.Image(data=picture(".png")))
+        return None
+    import tempfile  # most processes draw nothing
+    import webbrowser
+
+    target = Path(tempfile.mkdtemp(prefix="winnow-")) / "figure.png"
+    write_whole(target, picture(".png"))
+    if has_screen():
+        webbrowser.open(target.as_uri())
+    return target
 
 
 def in_notebook() -> bool:

@@ -77,6 +77,7 @@ def plan_in_bins(asked: Learn, about: AboutRows, wide: tuple[int, ...]) -> Learn
         return replace(made, bound=None)  # a class of rules that was found is not a public one
 
     def check(data: SealedLabelled) -> None:
+        mechanism.check(data)
         rows = Labelled(first.about, binned(data, sizes, even))
         first.check(first.ready(rows))
 

@@ -61,7 +61,7 @@ from winnow.privacy.earlier import EARLIER
 from winnow.privacy.events import Event, check_event, describe
 from winnow.privacy.guarantee import Guarantee
 from winnow.privacy.limits import Amount, Split
-from winnow.privacy.refusals import refusal, scaled
+from winnow.privacy.refusals import NEED_NOT_ADD_UP, refusal, scaled
 from winnow.privacy.rounding import stated_at_least
 
 __all__ = ["BUDGET_ACCOUNTANTS", "Amount", "Cap"]
@@ -254,6 +254,12 @@ class Cap:
         return Amount(min(max(sizes), self.limit.size), max(deltas))
 
     def _refusal(self, used: Amount, event: Event, cost: Amount, stated: Guarantee | None) -> str:
+        told = self._told(used, event, cost)
+        sum_shown = self.spent(used).size + self.room(used).size
+        odd = used != Amount() and abs(sum_shown - self.limit.size) > self.limit.size / 1000
+        return f"{told} ({NEED_NOT_ADD_UP})" if odd else told
+
+    def _told(self, used: Amount, event: Event, cost: Amount) -> str:
         return refusal(
             event,
             asked=cost.size,

@@ -24,11 +24,20 @@ from winnow.privacy.events import (
 )
 from winnow.privacy.rounding import text_down, text_up
 
+NEED_NOT_ADD_UP = "used and left need not add up to the cap, because privacy loss composes"
 COMPOSING = (
-    "Used and left need not add up to the cap, because privacy loss composes: what a charge takes "
-    "depends on those before it, and several together may cost less than their sum."
+    f"{NEED_NOT_ADD_UP[0].upper()}{NEED_NOT_ADD_UP[1:]}: what a charge takes depends on those "
+    "before it, and several together may cost less than their sum."
 )
 """Wherever a person sees how much of a cap is used."""
+
+ODOMETER = (
+    "What was spent so far, at any delta, is valid at any time: what is asked, and when somebody "
+    "looks, may depend on what was released before."
+)
+"""Wherever a person sees what was spent so far."""
+
+NO_CAP = "an odometer has no cap, so nothing is left or used up; ask odometer.spent_at(delta=1e-6)"
 
 _STEPS = 10
 """Halvings in the search for what fits: to a thousandth."""

@@ -16,8 +16,8 @@ P = TypeVar("P", bound=Planned)
 R = TypeVar("R", bound="Budgeted")
 A = ParamSpec("A")
 
-_EXACT = ("combined", "gaussian")
-"""Accountants that count an event at what its plan states, or as the normals that it is."""
+_EXACT = ("combined", "gaussian", "odometer")
+"""Accountants that count an event at what its plan states, or as the laws that it has."""
 
 
 def checked_budget(budget: Budget) -> Budget:
@@ -53,6 +53,8 @@ def as_all_there_is(plan: Callable[Concatenate[R, A], P]) -> Callable[Concatenat
     def planned(asked: R, /, *given: A.args, **options: A.kwargs) -> P:
         budget = asked.budget
         if budget is None or checked_budget(budget).accountant not in _EXACT:
+            return plan(asked, *given, **options)
+        if getattr(asked, "accountant", "best") != "best":  # they say how
             return plan(asked, *given, **options)
         free: Any = replace(asked, budget=None)  # type: ignore[type-var]
         delta = exact("delta", getattr(free, "delta", 0))

@@ -27,7 +27,7 @@ left out is far better."""
 def checked_bound(name: str, bound: object) -> bool:
     """Whether a bound is left to the release; a text that says anything else is refused."""
     if isinstance(bound, str) and bound != AUTO_BOUND:
-        raise ParameterError(f"{name}={shown(bound)} is no bound; give a whole number, or 'auto'")
+        raise ParameterError(f"{name}={shown(bound)} is not a bound; give a whole number or 'auto'")
     return bound == AUTO_BOUND
 
 

@@ -57,7 +57,7 @@ _WORDS = {
     ),
     BREAK_INSIDE: (
         "a field between double quotes does not end on its line: the double quotes do not match, "
-        "or it holds a line break; mend the quotes, or allow line breaks with line_breaks=True "
+        "or it holds a line break; correct the quotes, or allow line breaks with line_breaks=True "
         "(--line-breaks) if fields may have them"
     ),
     TEXT_AFTER: (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -246,9 +246,8 @@ def _planned(asked: Tabulate, public: AboutTable | AboutScores, sizing: str) -> 
     seconds = _SECONDS + _SECONDS_OF_ANSWER * (_answers(settings, public) or 0)
     plan = replace(plan, seconds=seconds)
     charged = charged_with(cut, plan)
-    drawn = {each.name: getattr(charged, each.name) for each in fields(Plan)}
     return TabulatePlan(
-        **drawn, asked=asked, about=public, release=plan, settings=settings, cut=cut
+        **charged.fixed(), asked=asked, about=public, release=plan, settings=settings, cut=cut
     )
 
 
