@@ -199,7 +199,7 @@ def wide_of(part: str, data: str, codes: Codes, ways: int, epsilon: float, seed:
 
     plan = wn.plan.release(sealed, wn.marginals(ways), **asked)
     found, more = {}, {}
-    for word in ("tables", "graphical"):
+    for word in dict.fromkeys(("tables", "graphical", plan.method.word())):
         start = time.process_time()
         with suppress(wn.InputError):
             value: Any = wn.release(

@@ -157,7 +157,7 @@ def boosted(frame: Any, test: Any, schema: dict[str, Any], target: str) -> Any:
         return None
     names = [name for name in wn.Schema.parse(schema).names if name != target]
     ordered = ["edges" in schema[name] for name in names]
-    (x, y), (held, _) = (_codes(rows, schema, target, ordered) for rows in (frame, test))
+    (x, y), (held, _) = (coded_rows(rows, schema, target, ordered) for rows in (frame, test))
     bounds = {
         i: (0.0, float(wn.Schema.parse(schema).column(name).cardinality - 1))
         for i, name in enumerate(names)
@@ -176,7 +176,7 @@ def boosted(frame: Any, test: Any, schema: dict[str, Any], target: str) -> Any:
     return predicted
 
 
-def _codes(frame: Any, schema: dict[str, Any], target: str, ordered: list[bool]) -> Any:
+def coded_rows(frame: Any, schema: dict[str, Any], target: str, ordered: list[bool]) -> Any:
     """Codes as numbers or as texts, row by row in the order of ``numbers``; and classes."""
     table = wn.read_table(frame, schema=schema)
     held, weights = opened(table.rows)

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import winnow as wn
+from _areas import areas
 from _classifiers import compared, fresh, tables
 from _common import arguments, opened, report, save
 from winnow.core.tape import Tape
@@ -240,7 +241,14 @@ def main() -> None:
         action="store_true",
         help="compare these again; rivals that are known are kept",
     )
+    parser.add_argument("--only-areas", action="store_true", help="areas under the curve alone")
     options = parser.parse_args()
+    if options.only_areas:
+        kept = json.loads(options.out.read_text())
+        kept.pop("machine")
+        sets = tables(options.data, adult) | fresh(options.data, adult)
+        save(options.out, kept | {"areas": areas(sets, kept.get("areas", []))})
+        return
     if options.only_classifiers:
         kept = json.loads(options.out.read_text())
         kept.pop("machine")

@@ -599,6 +599,10 @@ LEARNED = {
         "additive": "additive, balanced", "additive, δ": "additive, balanced, with delta",
         "one rule": "one rule, balanced", **_RIVALS,
     },
+    "area": {
+        "choice": "Winnow's choice", "choice, δ": "Winnow's choice, with delta",
+        "additive, δ": "additive, with delta", "DP-EBM, δ": "DP-EBM, with delta",
+    },
 }  # fmt: skip
 """Columns of the tables of classifiers, and the models of the file."""
 
@@ -641,6 +645,12 @@ def learning_balanced(document: Document) -> str:
 def learning_fresh(document: Document) -> str:
     """Accuracy on sets that nothing was settled on."""
     return _classifiers(document.get("fresh", []), "accuracy")
+
+
+@measured("learning")
+def learning_areas(document: Document) -> str:
+    """Areas under the curve, by data and epsilon."""
+    return _classifiers(document.get("areas", []), "area")
 
 
 @measured("learning")
@@ -791,17 +801,19 @@ def accounting_year(document: Document) -> str:
 
 @measured("quantiles")
 def quantile_errors(document: Document) -> str:
-    """Rank errors of several quantiles, by library."""
+    """Rank errors of several quantiles, by library and published mechanism."""
+    shown = ("winnow", "halving", "joint", "opendp", "diffprivlib")
     lines = [
         [
-            row["data"], f"{row['n']:,}", f"{row['epsilon']:g}", str(row["m"]),
-            *(short(row[name]["error"]) for name in ("winnow", "opendp", "diffprivlib")),
+            row["relation"], row["data"], f"{row['n']:,}", f"{row['epsilon']:g}", str(row["m"]),
+            *(short(row[name]["error"]) for name in shown),
         ]
         for row in document.get("rows", [])
         if row["m"] > 1
     ]  # fmt: skip
-    heads = ["column", "rows", "epsilon", "quantiles", "Winnow", "OpenDP", "diffprivlib"]
-    return table(heads, lines, right=6)
+    heads = ["neighbours", "column", "rows", "epsilon", "quantiles",
+             "Winnow", "halving", "joint", "OpenDP", "diffprivlib"]  # fmt: skip
+    return table(heads, lines, right=8)
 
 
 @measured("moments")
@@ -855,5 +867,6 @@ TABLES = (
     learning_classifiers,
     learning_balanced,
     learning_fresh,
+    learning_areas,
 )
 """Each is written to docs/_generated under its name."""

@@ -397,7 +397,7 @@ def tables_heat() -> bytes:
     }
     table = wn.read_table(pd.DataFrame(people), schema=schema)
     released = wn.tabulate(table, ["age", "town"], epsilon=1.0, seed=1)
-    title = f"4,000 made-up people, {released.guarantee}"
+    title = f"4,000 made-up people: {released.guarantee}"
     return draw_table(released.value.tables[0], title=title)
 
 

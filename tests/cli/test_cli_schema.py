@@ -89,6 +89,29 @@ def test_a_wrong_codebook_is_refused_with_its_line(row: str, said: str) -> None:
     assert refused.exit == 2 and "line 2" in refused.stderr and said in refused.stderr
 
 
+def test_a_range_with_a_step_keeps_its_numbers_and_dates() -> None:
+    Path("book.csv").write_text(
+        "column,type,range,step\nage,real,0..200,0.5\nvisit,date,2024-01-01..2024-12-31,1\n"
+        "town,time,2024-01-01T00:00..2024-01-02T00:00,hour\n"
+    )
+    document = json.loads(shown("schema", "draft", "t.csv", "--from-codebook", "book.csv").stdout)
+    assert document["age"] == {"type": "number", "low": 0, "high": 200, "step": 0.5}
+    assert document["visit"]["type"] == "date"
+    held = wn.Schema.parse({name: document[name] for name in ("age", "visit", "town")})
+    assert held.shape == (401, 366, 25)
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [("real,0..1,0.3,", "does not divide"), ("real,0..1,0.1,5", "give one of them"),
+     ("time,2024-01-01..2024-02-01,year,", "unit='year' is unknown")],
+)  # fmt: skip
+def test_a_step_that_makes_no_grid_is_refused_with_its_line(said: str, problem: str) -> None:
+    Path("book.csv").write_text(f"column,type,range,step,bins\nage,{said}\n")
+    refused = shown("schema", "draft", "t.csv", "--from-codebook", "book.csv")
+    assert refused.exit == 2 and "line 2" in refused.stderr and problem in refused.stderr
+
+
 def test_what_was_looked_at_is_marked_to_the_receipt() -> None:
     looked = shown("schema", "draft", "t.csv", "--unsafe-look", "--out", "s.json")
     assert looked.exit == 0 and "warning" in looked.stderr and SECRET not in looked.stderr

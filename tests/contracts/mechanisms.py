@@ -569,7 +569,8 @@ def _binned() -> Iterator[Subject]:
         made = replace(plan(held.relation), mechanism=mechanism)
         return redeem(made.map(lambda predictor: predictor.text), held, grant, tape)
 
-    yield Subject("rule in private bins", plan(Relation.ADD_REMOVE).mechanism, data, drawn, ())
+    made = plan(Relation.ADD_REMOVE).mechanism
+    yield Subject("rule in private bins", made, data, drawn, (), looks=True)
 
 
 def _calibrated() -> Iterator[Subject]:

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import winnow as wn
-from winnow.learn.chances import BINS, Calibration, bins_of, fitted, odds_of
+from winnow.learn.chances import BINS, ChanceCurve, bins_of, fitted, odds_of
 from winnow.learn.crossing.calibrated import CalibratedModel
 from winnow.privacy import pure_cost
 
@@ -153,8 +153,8 @@ def test_a_curve_is_found_again_and_few_rows_change_nothing() -> None:
         -1, abs=0.02
     )
     quiet = np.full((BINS, 2), 39, np.int64)
-    assert fitted(quiet, 40.0) == Calibration(1.0, 0.0)
-    assert fitted(quiet + 1, 40.0) != Calibration(1.0, 0.0)
+    assert fitted(quiet, 40.0) == ChanceCurve(1.0, 0.0)
+    assert fitted(quiet + 1, 40.0) != ChanceCurve(1.0, 0.0)
     assert fitted(counts[:, ::-1], 40.0).slope >= 0
 
 

@@ -173,6 +173,15 @@ def test_no_row_and_one_row_have_quantiles(relation: str) -> None:
             assert np.all(np.diff(found) >= 0)
 
 
+def test_too_many_rows_for_the_precision_of_a_joint_draw_are_refused_before_the_charge() -> None:
+    table = table_of(np.arange(40_000), relation="add-remove")
+    budget = wn.Budget(10**9, relation="add-remove")
+    asked = {"epsilon": 10**8, "method": wn.Joint(), "budget": budget}
+    with pytest.raises(wn.DataError, match="too many for a joint draw"):
+        wn.quantiles(table, "x", TENTHS, **asked)
+    assert budget.events == ()
+
+
 def test_an_error_finds_its_epsilon_whatever_is_taken() -> None:
     about = wn.plan.table({"x": WIDE}, rows=10_000)
     for error in (2.0, 20.0, 100.0):
@@ -187,7 +196,7 @@ def test_an_error_finds_its_epsilon_whatever_is_taken() -> None:
         ({"method": "joint", "quantiles": [i / 200 for i in range(1, 150)]}, "at most 100"),
         ({"method": "cumulative"}, "at most 20,000"),
         ({"method": "cumulative", "column": "age", "by": ["town"]}, "leave out by="),
-        ({"method": wn.Canonical()}, "finds no quantiles"),
+        ({"method": wn.Canonical()}, "does not find quantiles"),
         ({"method": "fast"}, "method='fast' is unknown"),
     ],
 )

@@ -53,6 +53,12 @@ def test_a_table_takes_the_bound_on_rows() -> None:
     released = wn.tabulate(table, ["kind"], epsilon=1.0, seed=2)
     assert released.bound is not None and released.bound.bound in (6, 8)
     assert float(released.value.total.estimate) == pytest.approx(18000, rel=0.02)
+    with wn.Session(table, epsilon=2.0, delta=1e-6, seed=1) as session:
+        assert session.tabulate(["kind"], epsilon=1.0).bound is not None
+        with pytest.raises(wn.ParameterError, match="max_rows='auto' is for"):
+            session.top_k("kind", k=1, epsilon=1.0)
+    with pytest.raises(wn.ParameterError, match="max_rows='auto' is for"):
+        wn.learn(table, "kind", epsilon=1.0)
     with pytest.raises(wn.ParameterError, match="max_rows='auto' is for"):
         wn.release(table, wn.marginals(1), epsilon=1.0, delta=1e-6)
     with pytest.raises(wn.ParameterError, match="max_rows='auto' is for"):
@@ -146,7 +152,7 @@ def test_what_was_chosen_is_text_plain_data_and_a_card() -> None:
     ("made", "match"),
     [
         (lambda: counted(1, items=ITEMS[:2]).choice and wn.counts(
-            log(1), item="page", person="who", max_items="some"), "no bound"),
+            log(1), item="page", person="who", max_items="some"), "not a bound"),
         (lambda: wn.counts(log(1), item="page", max_items="auto"), "needs person"),
         (lambda: wn.read_table(log(1), schema={"page": {"values": ITEMS}}, max_rows="auto"),
          "give person="),
@@ -164,6 +170,18 @@ def test_what_was_chosen_is_text_plain_data_and_a_card() -> None:
 def test_what_cannot_be_chosen_is_refused_before_the_charge(made: Any, match: str) -> None:
     with pytest.raises(wn.WinnowError, match=match):
         made()
+
+
+def test_what_an_engine_keeps_is_refused_before_the_charge_where_memory_is_needed() -> None:
+    frame = log(3, people=60).assign(group="g")
+    given: dict[str, Any] = {"person": "who", "items": ITEMS, "max_items": "auto"}
+    groups = wn.Groups("group", names=["g"], most=1)
+    kept = wn.Reading(keep="engine")
+    counts = wn.counts(frame, item="page", by=groups, reading=kept, **given)
+    budget = Budget(9)
+    with pytest.raises(wn.ParameterError, match="keep='memory'"):
+        wn.top_k(counts, k=2, epsilon=5.0, budget=budget)
+    assert budget.spent.amount == 0
 
 
 def test_commands_choose_a_bound(tmp_path: Path) -> None:
@@ -198,7 +216,7 @@ def test_commands_choose_a_bound(tmp_path: Path) -> None:
         assert "pays_from" in (tmp_path / "plan.csv").read_text()
     wrong = invoke(["tabulate", file, "--schema", schema, "--by", "page", "--max-rows", "few",
                     *people])  # fmt: skip
-    assert wrong.exit_code == 2 and "no whole number" in wrong.stderr
+    assert wrong.exit_code == 2 and "neither a whole number" in wrong.stderr
     ready = invoke(["top-k", file, "--item", "page", "--count", "n", "--labels", "public", "-k", 1,
                     "--max-items", "auto", "--epsilon", 1])  # fmt: skip
     assert ready.exit_code == 2 and "--max-items auto" in ready.stderr

@@ -72,6 +72,8 @@ COMMANDS = (
         "Select the vector with the largest inner product with a private one.", "MIPS_EXAMPLES"),
     CommandRow("boost", "winnow.inner_product.cli:boost", RELEASE,
         "Choose weak learners whose vote classifies private examples well.", "BOOST_EXAMPLES"),
+    CommandRow("compile", "winnow.cli.compiling:compile_all", BEFORE,
+        "Compile what runs fast once, so that no later run waits for it."),
     CommandRow("audit", "winnow.cli.audit:audit", BEFORE,
         "Check every privacy claim of this version; exit code 1 if one fails."),
     CommandRow("reproduce", "winnow.cli.reproduce:reproduce", BEFORE,

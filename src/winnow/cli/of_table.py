@@ -7,10 +7,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from winnow.cli.options import JsonOption, OutOption, SeedOption, option, plot_of
+from winnow.cli.options import (
+    ASKED,
+    AssumedRowsPerPersonOption,
+    JsonOption,
+    OutOption,
+    SeedOption,
+    option,
+    plot_of,
+    relation_of_people,
+)
 from winnow.cli.private_table import PrivateTable
 from winnow.cli.recording import UNRECORDED, Record, warn_of_other_labels
 from winnow.cli.reporting import saved_then_shown
+from winnow.core.relation import Relation
 from winnow.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -146,6 +156,28 @@ class DrawnRun(TableRun):
 
 SHOWN, DRAWN = TableRun(), DrawnRun()
 """Nothing but shown on a terminal."""
+
+
+@dataclass(frozen=True)
+class AssumedTable:
+    """The options of every plan about a table that is still to come."""
+
+    max_rows: AssumedRowsPerPersonOption = 1
+    relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION
+    json: JsonOption = False
+
+    def show(self, schema: Schema, request: Any, rows: int | None = None) -> None:
+        """Print the plan of a request for such a table."""
+        from winnow.cli.printing import console, show_json
+        from winnow.read.about import table
+
+        about = table(schema, rows=rows, relation=self.relation, max_rows=self.max_rows)
+        planned = request.plan(about)
+        show_json(planned.to_dict()) if self.json else console().print(str(planned), markup=False)
+
+
+ASSUMED = AssumedTable()
+"""One row of each person, and the usual relation of tables."""
 
 
 def show_numbers(

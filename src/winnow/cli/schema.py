@@ -26,9 +26,10 @@ winnow schema draft people.csv --out schema.json
 
 winnow schema draft people.csv --from-codebook codebook.csv --out schema.json
 
-A codebook is a CSV file: column,type,values,range,bins,outside,missing,trim. Types are text, \
-integer, real, boolean, date, or year, quarter, month, weekday and hour of a date; values are \
-joined by |, and a range is low..high.
+A codebook is a CSV file: column,type,values,range,step,bins,outside,missing,trim. Types are text, \
+integer, real, boolean, date, time, or year, quarter, month, weekday and hour of a date; values \
+are joined by |, and a range is low..high: with a step every number of it (of times a unit such as \
+minute), for means, quantiles and histograms; else bins.
 """
 CHECK_EXAMPLES = """\
 Examples:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -86,6 +86,10 @@ class Plan(Generic[D, R]):
     def name(self) -> str:
         """What the receipt calls it."""
         return self.title or self.mechanism.name
+
+    def fixed(self) -> dict[str, Any]:
+        """All that is fixed of it, for a plan of the same release that says more."""
+        return {each.name: getattr(self, each.name) for each in fields(Plan)}
 
     def __str__(self) -> str:
         lines = [f"{self.name}, {self.guarantee}"]

@@ -10,19 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from winnow.cli.derived import Typed
-from winnow.cli.of_table import DRAWN, DrawnRun
+from winnow.cli.of_table import ASSUMED, DRAWN, AssumedTable, DrawnRun
 from winnow.cli.options import (
-    ASKED,
-    AssumedRowsPerPersonOption,
     ColumnsOption,
-    JsonOption,
     SchemaOption,
-    relation_of_people,
     some_of,
 )
 from winnow.cli.private_table import PrivateTable
 from winnow.cli.reporting import reported
-from winnow.core.relation import Relation
 from winnow.describe.request import Describe
 from winnow.errors import ParameterError
 from winnow.foreign import instead, shown
@@ -120,16 +115,10 @@ def plan(
     asked: Typed[Describe],
     quantiles: QuantilesOption = "0.25,0.5,0.75",
     columns: ColumnsOption = None,
-    max_rows: AssumedRowsPerPersonOption = 1,
-    relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
-    json: JsonOption = False,
+    assumed: AssumedTable = ASSUMED,
 ) -> None:
     """Predict the errors of a description; no data are read and nothing is spent."""
-    from winnow.cli.printing import console, show_json
     from winnow.core.schema import Schema
-    from winnow.read.about import table as about_table
 
     declared = some_of(Schema.parse(schema), columns)
-    public = about_table(declared, relation=relation, max_rows=max_rows)
-    planned = asked(quantiles=_numbers(quantiles)).plan(public)
-    show_json(planned.to_dict()) if json else console().print(str(planned), markup=False)
+    assumed.show(declared, asked(quantiles=_numbers(quantiles)))

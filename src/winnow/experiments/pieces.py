@@ -41,8 +41,8 @@ class Pieces:
             ) from None
         if made != json.loads(self._first)["settings"]:
             raise ParameterError(
-                f"the parts in {self._path} are of a run with other settings, {json.dumps(made)}; "
-                "give these, or leave --resume out to begin anew"
+                f"the parts in {self._path} belong to a run with other settings, "
+                f"{json.dumps(made)}; give these, or leave --resume out to begin anew"
             )
         kept = [self._first]
         for line in lines[1:]:

@@ -29,7 +29,7 @@ _STEPS = 30
 
 
 @dataclass(frozen=True)
-class Calibration:
+class ChanceCurve:
     """Log odds are ``slope`` times what the model says, and ``offset``.
 
     They are those of the second of two classes; of more, those of the class with the highest score,
@@ -59,7 +59,7 @@ def odds_of(scores: Floats) -> Floats:
     return np.asarray(ordered[:, -1] - others)
 
 
-def fitted(counts: Integers, scale: float) -> Calibration:
+def fitted(counts: Integers, scale: float) -> ChanceCurve:
     """The logistic curve through noisy counts: bins by no and yes.
 
     Bins that may hold noise alone are left out. A slope of 1 and an offset of 0 have the weight of
@@ -77,7 +77,7 @@ def fitted(counts: Integers, scale: float) -> Calibration:
         bend = (design.T * (rows * chance * (1 - chance))) @ design + scale * np.eye(2)
         found = found + np.clip(np.linalg.solve(bend, pull), -1, 1)
     slope = max(float(found[0]), 0.0)  # what says more of a class never lowers its chance
-    return Calibration(round(slope, 6), round(float(found[1]), 6))
+    return ChanceCurve(round(slope, 6), round(float(found[1]), 6))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,7 +85,7 @@ class ScoredPredictor(Predictor):
     """A model that says how much every row is of each class."""
 
     features: tuple[Feature, ...] = ()
-    calibration: Calibration | None = field(default=None, kw_only=True)
+    calibration: ChanceCurve | None = field(default=None, kw_only=True)
     """How chances follow from scores, where that was asked and paid for."""
 
     @property
@@ -134,7 +134,8 @@ class ScoredPredictor(Predictor):
         """
         if self.calibration is None and not self._sure:
             raise ParameterError(
-                "one rule says no chances by itself; learn with calibrated=True, which buys them"
+                "one rule gives no chances by itself; learn with calibrated=True, which measures "
+                "them"
             )
         codes, rows = self.encoded(X)
         return like_rows(X, self.chances(self.scores(codes, rows)), self.classes)
@@ -161,12 +162,12 @@ class ScoredPredictor(Predictor):
         return super().to_dict() | own
 
 
-def calibration_of(form: Any) -> Calibration | None:
+def calibration_of(form: Any) -> ChanceCurve | None:
     """The calibration of a saved model."""
     held = form.get("calibration")
     if held is None:
         return None
-    made = Calibration(float(held["slope"]), float(held["offset"]))
+    made = ChanceCurve(float(held["slope"]), float(held["offset"]))
     if not (math.isfinite(made.slope) and math.isfinite(made.offset)):
         raise ValueError("a calibration without numbers")
     return made

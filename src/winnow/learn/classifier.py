@@ -121,7 +121,7 @@ class PrivateClassifier:
         """What gives the chance of each class for every row of X, of models that say chances."""
         model = self.predictor_
         if not hasattr(model, "predict_proba"):
-            raise AttributeError(f"{model.kind} say no chances; learn rules over columns")
+            raise AttributeError(f"{model.kind} gives no chances; learn rules over columns")
         return lambda X: np.asarray(model.predict_proba(X))
 
     @guarded

@@ -264,10 +264,10 @@ def _promised(
 
     rule = OneRule() if asked.method == AUTO else asked.method
     described = schema is not None or target is not None or asked.class_weights not in (None, AUTO)
-    if described or not isinstance(rule, OneRule):
+    if described or asked.calibrated or not isinstance(rule, OneRule):
         raise ParameterError(
             "--hypotheses is for one rule of which nothing else is known; leave it out, or leave "
-            "out --schema, --target, --class-weights and other methods"
+            "out --schema, --target, --class-weights, --calibrated and other methods"
         )
     epsilon = asked.epsilon / 2 if rule.with_accuracy else asked.epsilon
     return learning_bound(

@@ -13,6 +13,7 @@ from winnow.core.schema import Schema
 from winnow.core.workloads.tables import prefixes
 from winnow.errors import ParameterError
 from winnow.numbers.about import AskedColumn
+from winnow.numbers.crossing.joint import most_tries
 from winnow.numbers.cumulative import MOST_POINTS, CumulativeQuantiles
 from winnow.numbers.expected import expected_of
 from winnow.numbers.joint import JointQuantiles
@@ -36,6 +37,8 @@ _ROOM = 1.0
 Of 90 settings of made-up columns (both relations, 300 to 10,000 rows, 3 to 32 quantiles), a joint
 draw was off by .3 to 1.5 times as much as halving where there is more room, and by up to 9 times
 where there is less."""
+_MANY_TRIES = 2.0
+"""Lists proposed for one that is kept; only rounding in 10^8 rows or more asks for so many."""
 _MOST_WORK = 10**8
 """Steps of the sums over gaps: some three seconds."""
 
@@ -59,7 +62,7 @@ def chosen(asked: Quantiles, public: AboutTable, of: AskedColumn) -> Chosen:
         return Chosen(_cumulative(asked, public, of))
     if isinstance(method, Method):
         raise ParameterError(
-            f"method={method.word()} finds no quantiles; give wn.Halving(), wn.Joint() or "
+            f"method={method.word()} does not find quantiles; give wn.Halving(), wn.Joint() or "
             "wn.Cumulative()"
         )
     assert method == AUTO
@@ -102,6 +105,8 @@ def _has_room(asked: Quantiles, public: AboutTable, of: AskedColumn) -> bool:
         return False
     target = _joint(asked, public, of).target(public.relation)
     room = public.rows / of.groups * min(part for part in target.between if part) / whole
+    if most_tries(public.rows, of.grid.size * PARTS, target) > _MANY_TRIES:
+        return False
     gaps = min(public.rows, of.groups * 2 * many * target.reach(of.grid.size * PARTS))
     quick = gaps * many**2 <= _MOST_WORK
     return quick and room >= _ROOM * math.log(of.grid.size) / float(target.rate)

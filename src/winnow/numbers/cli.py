@@ -8,17 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from winnow.cli.derived import Typed
-from winnow.cli.of_table import SHOWN, TableRun
+from winnow.cli.of_table import ASSUMED, SHOWN, AssumedTable, TableRun
 from winnow.cli.options import (
-    ASKED,
-    AssumedRowsPerPersonOption,
-    JsonOption,
     SchemaOption,
-    relation_of_people,
 )
 from winnow.cli.private_table import PrivateTable
 from winnow.cli.reporting import reported
-from winnow.core.relation import Relation
 from winnow.errors import ParameterError
 from winnow.foreign import instead, shown
 from winnow.numbers.request import PlannedQuantiles, Quantiles
@@ -101,16 +96,10 @@ def plan(
     schema: SchemaOption,
     asked: Typed[PlannedQuantiles],
     which: QuantilesOption = "0.5",
-    max_rows: AssumedRowsPerPersonOption = 1,
-    relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
-    json: JsonOption = False,
+    assumed: AssumedTable = ASSUMED,
 ) -> None:
     """Predict by how many rows quantiles would be off; no data are read and nothing is spent."""
-    from winnow.cli.printing import console, show_json
     from winnow.core.schema import Schema
-    from winnow.read.about import table as about_table
 
     declared = Schema.parse(schema).subset(_needed(asked))
-    public = about_table(declared, relation=relation, max_rows=max_rows)
-    planned = asked(quantiles=_numbers(which)).plan(public)
-    show_json(planned.to_dict()) if json else console().print(str(planned), markup=False)
+    assumed.show(declared, asked(quantiles=_numbers(which)))

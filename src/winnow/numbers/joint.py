@@ -10,12 +10,15 @@ from winnow.core.checks import Real, exact
 from winnow.core.key import Key
 from winnow.core.laws import Law
 from winnow.core.relation import Relation
-from winnow.numbers.crossing.groups import DrawnQuantiles, check_table, drawn_jointly
-from winnow.numbers.crossing.joint import JointTarget
+from winnow.numbers.crossing.groups import MOST_ROWS, DrawnQuantiles, check_table, drawn_jointly
+from winnow.numbers.crossing.joint import JointTarget, most_tries
 from winnow.numbers.mechanism import PARTS
 from winnow.privacy import Guarantee, Promise, promise
 from winnow.privacy.calibration import sized_guarantee
 from winnow.read.crossing import SealedTable
+
+_MOST_TRIES = 50
+"""Proposed lists for one that is kept: each takes as long as the draw itself, or less."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,14 @@ class JointQuantiles:
 
     def check(self, table: SealedTable) -> None:
         """Refuse what cannot be released, before anything is charged."""
-        check_table(table)
+        check_table(table, self._most_rows(table.relation))
+
+    def _most_rows(self, relation: Relation) -> int:
+        """Beyond so many rows rounding would keep too few proposed lists."""
+        target, most = self.target(relation), MOST_ROWS
+        while most_tries(most, self.size * PARTS, target) > _MOST_TRIES:
+            most //= 2
+        return most
 
     def drawn(
         self, table: SealedTable, column: int, by: tuple[int, ...], key: Key

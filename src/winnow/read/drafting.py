@@ -21,8 +21,10 @@ NOTES = (
     "Declare every column without looking at the data: from the questionnaire, the law, common",
     "sense. Then: winnow schema check FILE --schema THIS. Leave out columns that nobody needs.",
     'Examples: {"values": ["Female", "Male"], "other": true} for a list;',
-    '{"edges": [0, 18, 40, 65, 120], "clip": true} or {"range": [0, 100], "bins": 20} for numbers;',
-    '{"edges": ["2024-01-01", "2024-07-01", "2025-01-01"]} or {"calendar": "month"} for dates;',
+    '{"type": "number", "low": 0, "high": 200000, "step": 0.01, "clip": true} for numbers, and',
+    '{"type": "date", "low": "2024-01-01", "high": "2024-12-31"} for dates as they are;',
+    '{"edges": [0, 18, 40, 65, 120], "clip": true} or {"range": [0, 100], "bins": 20} for bins;',
+    '{"edges": ["2024-01-01", "2024-07-01", "2025-01-01"]} or {"calendar": "month"} of dates;',
     '{"codes": 6} for whole numbers 0 to 5; {"buckets": 64} for texts of which nobody has a list.',
     'Everywhere: "missing": true, "na": ["NA", "?"], "trim": true; and for values outside',
     '"other": true, "clip": true (edges only) or "drop": true.',
@@ -67,7 +69,7 @@ def _declarations(text: str, names: Sequence[str]) -> dict[str, Any]:
     if "column" not in header or not {"values", "range", "type"} & set(header):
         raise DataError(
             "its first line must name the columns column, type, and values or range (as well as "
-            "bins, outside, missing and trim where wanted)"
+            "step, bins, outside, missing and trim where wanted)"
         )
     declared: dict[str, Any] = {}
     for line, row in rows[1:]:
@@ -113,7 +115,7 @@ def _form(name: str, said: dict[str, str]) -> dict[str, Any] | None:
     elif values:
         form = {"values": [_value(name, kind, text) for text in _parts(values)]}
     elif limits:
-        form = _range(name, kind, limits, said.get("bins", ""))
+        form = _range(name, kind, limits, said.get("bins", ""), said.get("step", ""))
     elif kind == "boolean":
         form = {"values": [False, True]}
     else:
@@ -170,11 +172,21 @@ def _ends(limits: str) -> tuple[str, str]:
     return low.strip(), high.strip()
 
 
-def _range(name: str, kind: str, limits: str, bins: str) -> dict[str, Any]:
+def _range(name: str, kind: str, limits: str, bins: str, step: str) -> dict[str, Any]:
+    """Every number or date of a range where a step is given; otherwise bins of them."""
     low, high = _ends(limits)
-    if kind in ("date", "time"):
+    dated = kind in ("date", "time")
+    if step and bins:
+        raise DataError("a range has a step, for its numbers, or bins; give one of them")
+    if dated:
+        if step and kind == "time":
+            return {"type": "time", "low": low, "high": high, "unit": step}
+        if step:
+            return {"type": "date", "low": low, "high": high, "step": _number(name, step)}
         return {"edges": [low, high]}
     ends = [_number(name, low), _number(name, high)]
+    if step:
+        return {"type": "number", "low": ends[0], "high": ends[1], "step": _number(name, step)}
     whole = kind == "integer" and not bins and ends[1] - ends[0] < _MOST_WHOLE
     if whole:
         return {"values": list(range(int(ends[0]), int(ends[1]) + 1))}

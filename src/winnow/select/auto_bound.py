@@ -19,6 +19,7 @@ from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.privacy import Budget
 from winnow.read.bound_choice import AboutChoice, BoundChoice
+from winnow.read.counts import SealedCounts
 from winnow.select.compared_bounds import NoiseUnderBounds, best, compared, pays_from
 from winnow.select.mechanisms.people_look import BoundFromLook, PeopleLook
 
@@ -165,6 +166,14 @@ def plan_with_auto_bound(
     )
     relation, under = plans[0].relation, noise(plans)
 
+    def check(data: Any) -> None:
+        """Refuse what could not be drawn under some bound: no bound makes the numbers larger."""
+        if not isinstance(data, SealedCounts):  # a table is read under the largest bound
+            plans[-1].check(data)
+            return
+        for bound, plan in zip(choice.grid, plans, strict=True):
+            plan.check(plan.ready(replace(data, max_items=bound, choice=None)))
+
     def drawn(data: Any, key: Key) -> tuple[Any, ChosenBound, Unit]:
         held: BoundChoice = data.choice
         assert held.numbers is not None  # by ``ready``
@@ -185,6 +194,7 @@ def plan_with_auto_bound(
         relation=relation,
         guarantee=both.guarantee(dearest),
         draw=drawn,
+        check=check,
         seconds=max(plan.seconds for plan in plans),
         choice=choice,
         plans=tuple(plans),

@@ -14,6 +14,8 @@ from typing import Any
 import numba
 from numba.extending import register_jitable
 
+KERNELS: list[Any] = []
+"""All kernels of the modules that were imported, in that order."""
 _OPTIONS = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
 
 
@@ -70,7 +72,10 @@ def compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]
     try:
         kernel = numba.njit(cache=True, **options)(function)
     except RuntimeError:  # numba found no place that it may write to
-        return numba.njit(**options)(function)  # type: ignore[no-any-return]
+        kernel = numba.njit(**options)(function)
+        KERNELS.append(kernel)
+        return kernel  # type: ignore[no-any-return]
+    KERNELS.append(kernel)
     _date_by_all(kernel)
 
     def call(*arguments: Any) -> Any:

@@ -12,9 +12,12 @@ from numpy.typing import NDArray
 from winnow.core.checks import Real
 from winnow.core.key import Key
 from winnow.core.relation import Relation
+from winnow.core.sealed import PublicFact
 from winnow.core.unit import counted
+from winnow.core.workloads.part import sum_of
+from winnow.errors import DataError
 from winnow.learn.crossing.rows import LabelledRows, SealedLabelled
-from winnow.numbers.crossing.groups import quantiles_of_codes
+from winnow.numbers.crossing.groups import MOST_ROWS, quantiles_of_codes
 from winnow.numbers.mechanism import PARTS, HalvingQuantiles
 from winnow.privacy import Compose, Guarantee, Promise, guarantee_of
 
@@ -70,6 +73,15 @@ class BinnedColumns:
     def guarantee(self, promised: Promise) -> Guarantee:
         """Of all together."""
         return guarantee_of(promised.event, self.delta)
+
+    def check(self, labelled: SealedLabelled) -> None:
+        """Refuse rows that are too many to be sorted, before anything is charged."""
+
+        def check(rows: LabelledRows) -> None:
+            if sum_of(rows.weights) >= MOST_ROWS:
+                raise DataError("the table has 2^31 rows or more; learn from a part of it")
+
+        labelled.rows.publish(PublicFact.REFUSED_DATA, check)
 
     def drawn(self, labelled: SealedLabelled, key: Key) -> tuple[Cuts, ...]:
         """Where each of the columns is cut, in their order."""

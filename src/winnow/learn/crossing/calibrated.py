@@ -13,7 +13,7 @@ from winnow.core.noise import discrete_laplace_array
 from winnow.core.noisy_top.draw import SMALLEST_SCALE
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
-from winnow.learn.chances import BINS, Calibration, ScoredPredictor, bins_of, fitted, odds_of
+from winnow.learn.chances import BINS, ChanceCurve, ScoredPredictor, bins_of, fitted, odds_of
 from winnow.learn.crossing.bins import Learnt
 from winnow.learn.crossing.rows import SealedLabelled
 from winnow.privacy import Compose, Guarantee, Promise, guarantee_of, promise
@@ -72,7 +72,7 @@ class CalibratedModel:
         if not SMALLEST_SCALE < self.scale(labelled) < 2**40:
             raise ParameterError("epsilon is too small or too large for noisy counts of 64 bits")
 
-    def drawn(self, labelled: SealedLabelled, model: ScoredPredictor, key: Key) -> Calibration:
+    def drawn(self, labelled: SealedLabelled, model: ScoredPredictor, key: Key) -> ChanceCurve:
         """The calibration of a model that was released."""
         rows, scale = key.open(labelled.rows), self.scale(labelled)
         scores = model.scores(rows.codes, len(rows.labels))

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from winnow.cli.derived import Typed
-from winnow.cli.of_table import SHOWN, TableRun
+from winnow.cli.of_table import ASSUMED, SHOWN, AssumedTable, TableRun
 from winnow.cli.options import (
-    ASKED,
-    AssumedRowsPerPersonOption,
-    JsonOption,
     SchemaOption,
-    relation_of_people,
 )
 from winnow.cli.private_table import PrivateTable
 from winnow.cli.reporting import reported
-from winnow.core.relation import Relation
 from winnow.numbers.bounds.request import Bounds, PlannedBounds
 
 if TYPE_CHECKING:
@@ -57,16 +52,10 @@ winnow plan bounds --schema schema.json --column income --epsilon 0.5
 def plan(
     schema: SchemaOption,
     asked: Typed[PlannedBounds],
-    max_rows: AssumedRowsPerPersonOption = 1,
-    relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
-    json: JsonOption = False,
+    assumed: AssumedTable = ASSUMED,
 ) -> None:
     """Predict how many rows may lie beyond private bounds; nothing is read or spent."""
-    from winnow.cli.printing import console, show_json
     from winnow.core.schema import Schema
-    from winnow.read.about import table as about_table
 
     declared = Schema.parse(schema).subset([asked.column])
-    public = about_table(declared, relation=relation, max_rows=max_rows)
-    planned = asked().plan(public)
-    show_json(planned.to_dict()) if json else console().print(str(planned), markup=False)
+    assumed.show(declared, asked())

@@ -73,12 +73,17 @@ class DrawnQuantiles:
     high: Integers | None = None
 
 
-def check_table(table: SealedTable) -> None:
+def check_table(table: SealedTable, most: int = MOST_ROWS) -> None:
     """Refuse a table whose rows are too many to be sorted, before anything is charged."""
 
     def check(rows: int) -> None:
         if rows >= MOST_ROWS:
             raise DataError("the table has 2^31 rows or more; take quantiles of parts of it")
+        if rows >= most:
+            raise DataError(
+                f"the table has {most:,} rows or more, too many for a joint draw of these "
+                "quantiles with this epsilon; take wn.Halving()"
+            )
 
     number_of_rows(table).publish(PublicFact.REFUSED_DATA, check)
 

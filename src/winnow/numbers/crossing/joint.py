@@ -73,6 +73,32 @@ class JointTarget:
         return max(0, math.ceil((lists + WINDOW.at) / (2 * float(self.rate))) + 1)
 
 
+def slack(gaps: int, target: JointTarget, rows: int, lists: float) -> float:
+    """By how much a logarithm of a sum may be off.
+
+    No number on the way is larger than what all steps can cost, and the lists of a gap count. A
+    step of a chain of sums rounds four numbers of that size by 2^-53, and knows a logarithm to
+    2^-45.
+    """
+    largest = 100.0 + 4 * float(target.rate) * rows + 2 * lists
+    chain = gaps + 4 * len(target.parts) + 64
+    return chain * (2.0**-50 * largest + 2.0**-44)
+
+
+def above(gaps: int, many: int, each: float) -> float:
+    """What a ceiling allows for the choices of a way, and the rounding of their weights."""
+    return (2 * many + 1) * ((gaps + many + 3) * 2.0**-_BITS + 4 * each)
+
+
+def most_tries(rows: int, points: int, target: JointTarget) -> float:
+    """Of how many proposed lists one is kept at least, where no gap is put together."""
+    many = len(target.parts)
+    gaps = min(rows, 2 * many * target.reach(points)) + 2 * many + 1
+    lists = many * math.log(points)
+    allowed = above(gaps, many, slack(gaps, target, rows, lists))
+    return math.exp(min(2 * allowed, 700.0))
+
+
 def drawn_lists(segment: Segment, target: JointTarget, tape: Tape) -> Integers:
     """An ascending list of points of the segment, with probability ~ exp(-rate loss)."""
     weights = _Weights(_gaps(segment, target), target, len(segment.rows))
@@ -152,16 +178,10 @@ class _Weights:
         return np.cumsum(np.array(steps), axis=0)
 
     @cached_property
-    def _largest(self) -> float:
-        """No logarithm on the way is larger."""
-        most = float(self._lists.max())
-        return 100.0 + 8 * self._rate * self.rows + 2 * most
-
-    @cached_property
     def _slack(self) -> float:
         """No logarithm of a sum is further off."""
-        chain = len(self.gaps.lo) + 4 * len(self.target.parts) + 64
-        return 2.0**-46 * chain * self._largest
+        most = float(self._lists.max())
+        return slack(len(self.gaps.lo), self.target, self.rows, most)
 
     @cached_property
     def _found(self) -> tuple[Floats, Floats]:
@@ -193,9 +213,7 @@ class _Weights:
         top = float(last.max())
         scaled = exp(np.maximum(last - top, -_MOST_EXPONENT))
         total = top + math.log(float(scaled.sum()))
-        size = len(last) + many + 2
-        each = (size + 1) * 2.0**-_BITS + 4 * self._slack
-        return total + (2 * many + 1) * each
+        return total + above(len(last), many, self._slack)
 
     def way(self, stream: BitStream) -> tuple[list[tuple[int, int]], Fraction]:
         """Gaps with how many quantiles each has, in order, and the probability of all choices."""

@@ -11,17 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from winnow.cli.derived import Typed
-from winnow.cli.of_table import DRAWN, DrawnRun, show_numbers
+from winnow.cli.of_table import ASSUMED, DRAWN, AssumedTable, DrawnRun, show_numbers
 from winnow.cli.options import (
-    ASKED,
-    AssumedRowsPerPersonOption,
-    JsonOption,
     SchemaOption,
-    relation_of_people,
 )
 from winnow.cli.private_table import PrivateTable
 from winnow.cli.reporting import reported
-from winnow.core.relation import Relation
 from winnow.errors import ParameterError
 from winnow.foreign import instead, shown
 from winnow.numbers.histogram.request import Histogram, PlannedHistogram
@@ -109,16 +104,10 @@ def plan(
     schema: SchemaOption,
     asked: Typed[PlannedHistogram],
     bins: BinsOption = "20",
-    max_rows: AssumedRowsPerPersonOption = 1,
-    relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
-    json: JsonOption = False,
+    assumed: AssumedTable = ASSUMED,
 ) -> None:
     """Predict the errors of a histogram; no data are read and nothing is spent."""
-    from winnow.cli.printing import console, show_json
     from winnow.core.schema import Schema
-    from winnow.read.about import table as about_table
 
     declared = Schema.parse(schema).subset([asked.column])
-    public = about_table(declared, relation=relation, max_rows=max_rows)
-    planned = asked(bins=_bins(bins)).plan(public)
-    show_json(planned.to_dict()) if json else console().print(str(planned), markup=False)
+    assumed.show(declared, asked(bins=_bins(bins)))

@@ -7,17 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from winnow.cli.derived import Typed
-from winnow.cli.of_table import SHOWN, TableRun
+from winnow.cli.of_table import ASSUMED, SHOWN, AssumedTable, TableRun
 from winnow.cli.options import (
     ASKED,
-    AssumedRowsPerPersonOption,
-    JsonOption,
     SchemaOption,
-    relation_of_people,
 )
 from winnow.cli.private_table import PrivateTable
 from winnow.cli.reporting import reported
-from winnow.core.relation import Relation
 from winnow.numbers.moments.request import Moments, PlannedMoments
 
 if TYPE_CHECKING:
@@ -83,18 +79,12 @@ def plan(
     schema: SchemaOption,
     asked: Typed[PlannedMoments],
     rows: RowsOption = None,
-    max_rows: AssumedRowsPerPersonOption = 1,
-    relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
-    json: JsonOption = False,
+    assumed: AssumedTable = ASSUMED,
 ) -> None:
     """Predict the errors of means and other moments; no data are read and nothing is spent."""
-    from winnow.cli.printing import console, show_json
     from winnow.core.schema import Schema
-    from winnow.read.about import table as about_table
 
     request = asked()
     used = list(dict.fromkeys([*request.by, *request.values]))
     declared = Schema.parse(schema).subset(used)
-    public = about_table(declared, rows=rows, relation=relation, max_rows=max_rows)
-    planned = request.plan(public)
-    show_json(planned.to_dict()) if json else console().print(str(planned), markup=False)
+    assumed.show(declared, request, rows)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from winnow.release.methods import Graphical
 
 _NOTE = "the errors of a model depend on the data"
+ALONE = "each column alone: errors depend on the data"
 
 LARGEST = 0.05
 """The largest error of rounds is taken to be so much of the rows, times the third root of the noise
@@ -62,7 +63,8 @@ def predict_graphical(method: Graphical, terms: ReleaseTerms) -> Prediction | st
         largest = LARGEST * rows_of(terms) * nu ** (1 / 3)
         if not rounds:  # each column alone
             largest, mean = UNSEEN * rows_of(terms), _mean(terms, max(far, UNSEEN))
-        return Prediction("graphical", largest, mean, None, seconds, THUMB, _NOTE)
+        note = _NOTE if rounds else ALONE
+        return Prediction("graphical", largest, mean, None, seconds, THUMB, note)
     return _narrow(method, terms, Prediction("graphical", None, mean, None, seconds, THUMB, _NOTE))
 
 

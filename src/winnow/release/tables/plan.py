@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -192,7 +192,7 @@ class TabulatePlan(Plan[Any, ReleasedTables], InNotebook):
 def tabulate(
     about: AboutTable | SealedTable | AboutScores | SealedCounts, asked: PlannedTabulate
 ) -> TabulatePlan | AutoBoundPlan:
-    """Say what ``winnow.tabulate`` does with such a table; nothing is read and nothing is spent.
+    """Predict what ``winnow.tabulate`` charges and how far off it is; nothing is read or spent.
 
     ``about`` is a sealed table or counts, of which only what is public is looked at, or
     ``wn.plan.table(schema)`` or ``wn.plan.counts(...)`` where there are none yet. The options are
@@ -246,9 +246,8 @@ def _planned(asked: Tabulate, public: AboutTable | AboutScores, sizing: str) -> 
     seconds = _SECONDS + _SECONDS_OF_ANSWER * (_answers(settings, public) or 0)
     plan = replace(plan, seconds=seconds)
     charged = charged_with(cut, plan)
-    drawn = {each.name: getattr(charged, each.name) for each in fields(Plan)}
     return TabulatePlan(
-        **drawn, asked=asked, about=public, release=plan, settings=settings, cut=cut
+        **charged.fixed(), asked=asked, about=public, release=plan, settings=settings, cut=cut
     )
 
 

@@ -202,12 +202,7 @@ def _planned(
     plan = plan_of(mechanism, public.relation, reason=reason)
     plan = plan.map(lambda found: pairs_of(found, public.groups))
     return LabelsPlan(
-        mechanism=mechanism,
-        relation=plan.relation,
-        guarantee=plan.guarantee,
-        draw=plan.draw,
-        check=plan.check,
-        reason=reason,
+        **plan.fixed(),
         about=public,
         asked=asked,
         method=method,

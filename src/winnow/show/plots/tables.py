@@ -18,6 +18,8 @@ _MOST_BARS = 40
 _MOST_ROWS = 40
 _MOST_NUMBERS = 12
 """Columns of a heat map that are wide enough for numbers."""
+_FEW, _SHORT = 8, 10
+"""Rows and columns that leave room for large letters, and letters of a name that fit below one."""
 
 _BLUE = STYLES[0]["color"]
 
@@ -116,14 +118,18 @@ def _heat_map(axes: Axes, table: ReleasedTable) -> None:
     rows = _joined(table.labels[:-1])[:_MOST_ROWS]
     columns = _names(table.labels[-1])
     shown = np.unique(np.linspace(0, len(columns) - 1, min(len(columns), 20)).astype(int))
-    axes.set_yticks(range(len(rows)), rows, parse_math=False, fontsize=9)
+    small = len(columns) <= _FEW and len(rows) <= _FEW
+    size = 12 if small else 9
+    axes.set_yticks(range(len(rows)), rows, parse_math=False, fontsize=size)
     names = [columns[i] for i in shown]
-    axes.set_xticks(shown, names, parse_math=False, rotation=40, ha="right", fontsize=9)
+    turned = not small or max(map(len, names)) > _SHORT
+    axes.set_xticks(shown, names, parse_math=False, fontsize=size, rotation=40 if turned else 0,
+                    ha="right" if turned else "center")  # fmt: skip
     if held.shape[1] <= _MOST_NUMBERS:
-        middle = (lowest + highest) / 2
+        dark = lowest + 0.55 * (highest - lowest)
         for (y, x), value in np.ndenumerate(held):
-            ink = "white" if value > middle else "black"
-            axes.text(x, y, f"{value:,.0f}", ha="center", va="center", color=ink, fontsize=8)
+            ink = "white" if value > dark else "black"
+            axes.text(x, y, f"{value:,.0f}", ha="center", va="center", color=ink, fontsize=size - 1)
 
 
 def _names(labels: Any) -> list[str]:

@@ -59,12 +59,6 @@ def _lanes(builder: Any, value: Any, first: int, width: int) -> Any:
     return builder.shuffle_vector(value, ir.Constant(value.type, ir.Undefined), wanted)
 
 
-def _bit_sums(bits, whole, sums):  # type: ignore[no-untyped-def]
-    """All sums of a block of binary queries."""
-    for i in range(bits.shape[0]):
-        sums[i] = masked_sum(bits[i], whole)
-
-
 def _scale_bits(weights, sums, clock, row, factor):  # type: ignore[no-untyped-def]
     """Multiply the weights of the set bits; returns by how much the mass changed."""
     change = np.zeros(8)
@@ -99,5 +93,4 @@ def _bit_mass(weights, row):  # type: ignore[no-untyped-def]
 
 
 bit_mass = compiled(_bit_mass)
-bit_sums = compiled(_bit_sums)
 scale_bits = compiled(_scale_bits)

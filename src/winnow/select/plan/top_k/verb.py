@@ -308,13 +308,7 @@ def _planned(
         plan = plan.map(_stating(choice.mechanism, public.utility))
     charged = charged_with(cut, plan)
     return TopKPlan(
-        mechanism=charged.mechanism,
-        relation=plan.relation,
-        guarantee=charged.guarantee,
-        draw=plan.draw,
-        check=plan.check,
-        title=charged.title,
-        reason=plan.reason,
+        **charged.fixed(),
         about=public,
         asked=asked,
         method=chosen,
@@ -336,12 +330,7 @@ def _from_classes(asked: TopK, public: AboutClasses, sizes: Sizes) -> TopKPlan:
     method, selection, reason = chosen_for_classes(asked.method, public, sizes, asked.ordered)
     plan = plan_of(FromClasses(selection), public.relation, reason=reason)
     return TopKPlan(
-        mechanism=plan.mechanism,
-        relation=plan.relation,
-        guarantee=plan.guarantee,
-        draw=plan.draw,
-        check=plan.check,
-        reason=reason,
+        **plan.fixed(),
         about=public,
         asked=asked,
         method=method,
