@@ -91,7 +91,10 @@ VERBS: dict[str, Verb] = {
     ),
     "moments": lambda **ask: wn.moments(numbers(), "b", ["mean", "deviation"], **ask),
     "moments, by group": lambda **ask: wn.moments(numbers(), "b", ["mean"], by=["a"], **ask),
-    "quantiles": lambda **ask: wn.quantiles(numbers(), "b", [0.25, 0.5], **ask),
+    "quantiles": lambda **ask: wn.quantiles(
+        numbers(), "b", [0.25, 0.5], method=wn.Halving(), **ask
+    ),
+    "quantiles, of few numbers": lambda **ask: wn.quantiles(numbers(), "b", [0.25, 0.5], **ask),
     "quantiles, by group": lambda **ask: wn.quantiles(numbers(), "b", [0.5], by=["a"], **ask),
     "labels": lambda **ask: wn.labels(visits(), **ask),
     "labels, of a join": lambda **ask: wn.labels(visits(joined()), **ask),

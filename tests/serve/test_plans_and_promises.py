@@ -88,7 +88,8 @@ EVERY: dict[str, dict[str, list[Any]]] = {
     },
     "quantiles": {
         "epsilon": [1.0], "column": ["age"], "quantiles": [[0.5], [0.1, 0.25, 0.9]],
-        "by": [[], ["colour"]], "delta": [0.0, 1e-6], "level": [None, 0.9],
+        "by": [[], ["colour"]], "delta": [0.0],
+        "method": ["auto", "halving", "joint", {"kind": "halving", "level": 0.9}],
     },
     "histogram": {
         "epsilon": [1.0], "column": ["age"], "bins": [2, [0, 1, 2]], "split": ["equal"],

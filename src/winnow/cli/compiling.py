@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -31,13 +32,19 @@ def programs() -> Iterator[Program]:
     yield from _linear_programs()
 
 
-def _table(columns: int, size: int = 5, rows: int = 3_000) -> Any:
-    import numpy as np
+def _made_up(seed: int, *shape: int) -> Any:
+    """Numbers between 0 and 1, the same ones every time."""
+    from winnow.core.tape import Tape
 
+    words = Tape.seeded(seed).words(0, math.prod(shape))
+    return ((words + 0.5) * 2.0**-32).reshape(shape)
+
+
+def _table(columns: int, size: int = 5, rows: int = 3_000) -> Any:
     import winnow as wn
 
-    rng = np.random.default_rng(columns)
-    data = {f"c{place}": rng.integers(0, size, rows) for place in range(columns)}
+    codes = (size * _made_up(columns, columns, rows)).astype(int)
+    data = {f"c{place}": column for place, column in enumerate(codes)}
     schema = dict.fromkeys(data, size)
     return wn.read_table(data, schema=schema, relation="substitution")
 
@@ -76,11 +83,10 @@ def _itemsets() -> Iterator[Program]:
 
     import winnow as wn
 
-    rng = np.random.default_rng(1)
-
     def mined(items: int, each: int, size: int, **more: Any) -> Callable[[], Any]:
         def run() -> None:
-            rows = [np.unique(rng.integers(0, items, each)).tolist() for _ in range(3_000)]
+            drawn = (items * _made_up(items, 3_000, each)).astype(int)
+            rows = [np.unique(row).tolist() for row in drawn]
             rows += [list(range(size + 1))] * 400
             baskets = wn.read_baskets(rows, unit="basket", max_items=40)
             wn.itemsets(baskets, size=size, **_SPENT, **more)
@@ -94,11 +100,9 @@ def _itemsets() -> Iterator[Program]:
 
 
 def _gaps() -> None:
-    import numpy as np
-
     import winnow as wn
 
-    counts = np.random.default_rng(2).integers(0, 5_000, 1 << 18)
+    counts = (5_000 * _made_up(2, 1 << 18)).astype(int)
     wn.select(wn.seal_scores(counts, monotone=True), method="large-margin", **_SPENT)
 
 
@@ -113,12 +117,11 @@ def _linear_programs() -> Iterator[Program]:
 
     import winnow as wn
 
-    rng = np.random.default_rng(3)
-
     def solved(rows: int, columns: int, rounds: int) -> Callable[[], Any]:
         def run() -> None:
-            matrix = rng.normal(0, 1, (rows, columns))
-            sides = matrix @ rng.dirichlet(np.ones(columns)) + 0.02 * rng.random(rows)
+            matrix = 4 * _made_up(3, rows, columns) - 2
+            point = _made_up(4, columns)
+            sides = matrix @ (point / point.sum()) + 0.02 * _made_up(5, rows)
             problem = wn.lp_problem(
                 matrix, sides, np.ones(columns), opt=1.0, relation="substitution"
             )
