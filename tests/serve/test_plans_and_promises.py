@@ -16,13 +16,13 @@ from winnow.mechanisms import ITEMSETS, words
 from winnow.privacy import Guarantee, describe
 from winnow.privacy.rounding import stated_at_least
 from winnow.release.methods import METHODS as METHODS_OF_RELEASE
+from winnow.select.counts_margin import counts_margin
 from winnow.select.crossing.private_labels import UnknownDomain
 from winnow.select.crossing.selection import Selection
 from winnow.select.label_methods import OF_LABELS, OF_PRIVATE_LABELS
 from winnow.select.mechanisms.noisy_counts import WithCounts
 from winnow.select.methods import OF_SCORES, Lipschitz
 from winnow.select.plan.top_k.known import top_k_bound
-from winnow.select.table import counts_margin
 from winnow.select.top_k_methods import OF_LISTS
 from winnow.serve import bodies, orders, screens
 from winnow.serve.datasets import RELEASES, OpenDataset
