@@ -179,6 +179,24 @@ def test_a_budget_serves_quarters_of_different_verbs_in_any_order(first: str) ->
             budget.charge(plan.event, stated=plan.guarantee)
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        [("release", 6, 1), ("labels", 2, 9), ("itemsets", 2, 2)],
+        [("labels", 1, 9), ("mwem", 9, 1), ("tabulate", 2, 2)],
+        [("itemsets, private items, counts", 1, 1), ("release", 1, 9), ("select", 2, 2)],
+    ],
+)
+def test_a_budget_serves_uneven_parts_that_add_up_to_it(asked: list[tuple[str, int, int]]) -> None:
+    """Each has its own part of epsilon and of delta; a billionth is left for roundings."""
+    budget, whole = wn.Budget(EPSILON, DELTA), 1 - 1e-9
+    epsilons, deltas = sum(e for _, e, _ in asked), sum(d for _, _, d in asked)
+    for name, e, d in asked:
+        share = {"epsilon": EPSILON * e / epsilons * whole, "delta": DELTA * d / deltas * whole}
+        plan = MIXED[name](budget=budget, **share)
+        budget.charge(plan.event, stated=plan.guarantee)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", VERBS)
 def test_a_budget_that_is_partly_used_serves_each_verb_at_what_is_left(verb: str) -> None:

@@ -26,6 +26,7 @@ def programs() -> Iterator[Program]:
     """What is run, and its name for people. Kernels of very large data are left to these."""
     yield from _releases()
     yield "questions", _questions
+    yield "quantiles", _quantiles
     yield from _itemsets()
     yield "long lists of gaps", _gaps
     yield "rules", _rules
@@ -52,12 +53,13 @@ def _table(columns: int, size: int = 5, rows: int = 3_000) -> Any:
 def _releases() -> Iterator[Program]:
     import winnow as wn
 
-    def released(columns: int, workload: Any, method: Any) -> Callable[[], Any]:
-        return lambda: wn.release(_table(columns), workload, method=method, **_SPENT)
+    def released(columns: int, asked: Any, method: Any, size: int = 5) -> Callable[[], Any]:
+        return lambda: wn.release(_table(columns, size), asked, method=method, **_SPENT)
 
     for method in ("graphical", "adaptive", "tables"):
         yield f"releases, {method}", released(5, wn.marginals(2), method)
     yield "releases of wide tables", released(9, wn.marginals(2), "auto")
+    yield "models of wide tables", released(16, wn.marginals(2), "graphical", 12)
     rounds = wn.MWEM(rounds=60)
     for name, workload in (
         ("marginals", wn.marginals(2)),
@@ -76,6 +78,15 @@ def _questions() -> None:
     with wn.ask(_table(4), max_queries=40, **_SPENT) as session:
         for place in range(5):
             session.ask(wn.where(c0=place, c1=[0, 1]))
+
+
+def _quantiles() -> None:
+    import winnow as wn
+
+    data = {"x": (100 * _made_up(6, 3_000)).astype(int)}
+    schema = {"x": {"type": "number", "low": 0, "high": 99}}
+    table = wn.read_table(data, schema=schema, relation="substitution")
+    wn.quantiles(table, "x", [0.25, 0.5, 0.75], method="joint", epsilon=1.0, seed=1)
 
 
 def _itemsets() -> Iterator[Program]:
