@@ -2,7 +2,8 @@
 
 Each programme is a list of events with how often each comes; delta is the same for all. *Now* is
 ``guarantee_of`` where the plan is closed. Where releases come one after another, chosen as they
-come, it is the smaller of the pure sum and what the sum of rhos implies. *Before* is the old
+come, it is the smallest cap of a budget that takes them: by pure sums, by sums of rho, by two
+normals, or, of few releases, as a budget adds up by default. *Before* is the old
 charging rule, written out here (``old_rho``): noise on L counts as one measurement with all of
 epsilon, bounded range at epsilon^2/8, a choice among plans and lost mass by sums only, capped
 rounds by lost mass and composition. The *lower bound* is what a real pair of neighbours reaches:
@@ -45,10 +46,14 @@ from winnow.privacy import (
 )
 from winnow.privacy.capped import lost_mass, optimal_composition
 from winnow.privacy.charges import laplace_event
+from winnow.privacy.discrete_gaussian import normal_epsilon
+from winnow.privacy.residue import needed
 from winnow.release.rounds.mwem_plan import mwem_settings
 from winnow.release.terms import ReleaseTerms
 
 DELTA, HERE = 1e-6, "add-remove"
+MANY = 60
+"""Charges that a budget is tried with at every cap."""
 GRID = 1e-5
 """Of losses that are rounded down: 3,000 of them lose some hundredths."""
 
@@ -154,13 +159,36 @@ def now(programme: Programme, delta: float, *, closed: bool) -> float:
     whole = events[0] if len(events) == 1 else Compose(events)
     if closed:
         return min(guarantee_of(whole, delta, how).epsilon for how in (None, "tight"))
-    cost = zcdp_cost(whole)
-    found = [zcdp_epsilon(cost.rho, Fraction(delta) - cost.delta)]
+    own = zcdp_cost(whole).delta
+    found = [zcdp_epsilon(zcdp_cost(whole).rho, Fraction(delta) - own)]
+    found.append(normal_epsilon(Fraction(needed(whole, 0.0)), Fraction(delta) - own))
+    if sum(count for _, count in programme) <= MANY:
+        found.append(_smallest_cap(programme, delta))
     try:
         pure = pure_cost(whole)
     except GuaranteeError:
-        return found[0]
+        return min(found)
     return min([*found, float(pure.epsilon)] if float(pure.delta) <= delta else found)
+
+
+def _smallest_cap(programme: Programme, delta: float) -> float:
+    """Of a budget that adds up as it is used by default, and takes the charges one by one."""
+
+    def fits(cap: float) -> bool:
+        budget = wn.Budget(cap, delta)
+        try:
+            for part, count in programme:
+                for _ in range(count):
+                    budget.charge(event_of(part))
+        except wn.BudgetExceeded:
+            return False
+        return True
+
+    low, high = 0.0, 32.0
+    while high - low > 1e-3 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if fits(middle) else (middle, high)
+    return high
 
 
 def losses(part: Part, t: float, which: int) -> Any:
@@ -232,8 +260,13 @@ def _told(delta: float) -> Any:
 def _accesses(updates: int, epsilon: float) -> Any:
     """Rounds that say "no update" where it helps most, until so many exceptions were made."""
     r, most = 1 / (1 + math.exp(-epsilon)), 12 * updates + 200
-    upper = [math.comb(n + updates - 1, n) * r**n * (1 - r) ** updates for n in range(most)]
-    lower = [math.comb(n + updates - 1, n) * (1 - r) ** n * r**updates for n in range(most)]
+
+    def law(quiet: float) -> list[float]:
+        known = math.log(quiet), updates * math.log1p(-quiet) - math.lgamma(updates)
+        ways = (math.lgamma(n + updates) - math.lgamma(n + 1) for n in range(most))
+        return [math.exp(way + n * known[0] + known[1]) for n, way in enumerate(ways)]
+
+    upper, lower = law(r), law(1 - r)
     return _pair(upper, lower)
 
 

@@ -511,7 +511,8 @@ def _regret(document: Document, place: str) -> str:
              "recall lost by .2", "over plain noise by 1.05", "mean of plain noise",
              "predicted within 1.3")  # fmt: skip
     lines = [
-        [part, *(short(found.get(name), 3) for name in names)] for part, found in figures.items()
+        [part, f"{found['settings']:,.0f}", *(short(found.get(name), 3) for name in names[1:])]
+        for part, found in figures.items()
     ]
     return table(["part", *names], lines, len(names))
 

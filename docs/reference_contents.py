@@ -58,7 +58,7 @@ print(top.to_pandas())
 """,
     ),
     Page(
-        "labels", "Labels nobody listed", "Which items there are in a log: partition selection.",
+        "labels", "Labels found in the data", "Which items many people have: partition selection.",
         "labels",
         ("winnow.select.label_methods", "winnow.select.plan.labels"),
         names=("winnow.labels",),

@@ -109,7 +109,7 @@ class Session:
         if seed is not None:
             Randomness(seed)  # refuses what is not an integer
         if table is not None:
-            sealed_table(table)
+            sealed_table(table, choosing=True)
         caps: dict[str, Any] = {
             "epsilon": epsilon,
             "delta": delta,

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from winnow.cli.app import COMMANDS, RELEASE, app
 from winnow.cli.making import unbundled
+from winnow.cli.options import JoinedFiles
 from winnow.cli.private_table import PrivateTable
 from winnow.cli.recording import Record
 from winnow.read.options import TextFormat
@@ -29,8 +30,9 @@ def test_a_command_that_releases_has_every_option_of_the_record(name: str) -> No
 @pytest.mark.parametrize("name", ["ask", "learn", "release", "tabulate"])
 def test_a_command_that_reads_a_table_has_every_option_of_one(name: str) -> None:
     options = {parameter.name for parameter in MADE[name].params}
-    assert {field.name for field in fields(PrivateTable)} - {"text"} <= options
-    assert {field.name for field in fields(TextFormat)} <= options
+    assert {field.name for field in fields(PrivateTable)} - {"text", "joined"} <= options
+    for bundle in (TextFormat, JoinedFiles):
+        assert {field.name for field in fields(bundle)} <= options
 
 
 def test_there_are_commands_that_release() -> None:

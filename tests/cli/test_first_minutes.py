@@ -84,7 +84,7 @@ def test_a_figure_without_a_path_is_a_file_that_opens_where_there_is_a_screen(
     released: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[str] = []
-    monkeypatch.setattr(drawing.webbrowser, "open", opened.append)
+    monkeypatch.setattr("webbrowser.open", opened.append)
     for screen in (False, True):
         monkeypatch.setattr(drawing, "has_screen", lambda screen=screen: screen)
         made = released.value.plot()

@@ -6,7 +6,7 @@ fixed, so that a test fails only after a change. Errors are means over several d
 answers; what is compared has a slack of three standard deviations of such a mean or more, seen
 over other seeds. So a change of the noise alone fails fewer than one test in a hundred. What only
 public numbers decide is tested without any draw, and without any slack. In full, over all families,
-the tests are sweeps (``slow``).
+the tests are sweeps of the extras.
 """
 
 from __future__ import annotations
@@ -98,6 +98,7 @@ def asked_of(frame: pd.DataFrame, sizes: tuple[int, ...], epsilon: float, k: int
     return float(np.mean(off))
 
 
+@pytest.mark.extras
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("k", [200, 5_000])
@@ -109,6 +110,7 @@ def test_answers_of_a_session_get_better_with_epsilon_and_with_rows(family: str,
     assert never_rises(rows, 1.3) and rows[-1] < 0.4 * rows[0], rows
 
 
+@pytest.mark.extras
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES[:2])
 def test_the_mean_error_of_a_session_is_near_what_it_expects(family: str) -> None:
@@ -140,6 +142,7 @@ def far(frame: pd.DataFrame, epsilon: float, sizes: tuple[int, ...] = WIDE) -> f
     return float(np.mean(found))
 
 
+@pytest.mark.extras
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_wide_tables_get_better_with_epsilon_and_with_rows(family: str) -> None:
@@ -150,6 +153,7 @@ def test_wide_tables_get_better_with_epsilon_and_with_rows(family: str) -> None:
     assert never_rises(rows, 1.1) and rows[-1] < 0.5 * rows[0], rows
 
 
+@pytest.mark.extras
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES[:2])
 def test_one_more_column_or_code_is_no_cliff_for_wide_tables(family: str) -> None:
@@ -197,6 +201,7 @@ def test_lists_of_itemsets_get_longer_with_epsilon(delta: float) -> None:
     assert never_rises(errors, 1.0, 0.1) and errors[-1] <= 0.1 < 0.3 <= errors[0], errors
 
 
+@pytest.mark.extras
 @pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_lists_of_itemsets_get_longer_with_baskets_and_have_no_cliff(delta: float) -> None:

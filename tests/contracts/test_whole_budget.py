@@ -91,7 +91,10 @@ VERBS: dict[str, Verb] = {
     ),
     "moments": lambda **ask: wn.moments(numbers(), "b", ["mean", "deviation"], **ask),
     "moments, by group": lambda **ask: wn.moments(numbers(), "b", ["mean"], by=["a"], **ask),
-    "quantiles": lambda **ask: wn.quantiles(numbers(), "b", [0.25, 0.5], **ask),
+    "quantiles": lambda **ask: wn.quantiles(
+        numbers(), "b", [0.25, 0.5], method=wn.Halving(), **ask
+    ),
+    "quantiles, of few numbers": lambda **ask: wn.quantiles(numbers(), "b", [0.25, 0.5], **ask),
     "quantiles, by group": lambda **ask: wn.quantiles(numbers(), "b", [0.5], by=["a"], **ask),
     "labels": lambda **ask: wn.labels(visits(), **ask),
     "labels, of a join": lambda **ask: wn.labels(visits(joined()), **ask),
@@ -174,6 +177,24 @@ def test_a_budget_serves_quarters_of_different_verbs_in_any_order(first: str) ->
         for name in (first, other, other, other):
             plan = MIXED[name](epsilon=EPSILON / 4, delta=DELTA / 4, budget=budget)
             budget.charge(plan.event, stated=plan.guarantee)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        [("release", 6, 1), ("labels", 2, 9), ("itemsets", 2, 2)],
+        [("labels", 1, 9), ("mwem", 9, 1), ("tabulate", 2, 2)],
+        [("itemsets, private items, counts", 1, 1), ("release", 1, 9), ("select", 2, 2)],
+    ],
+)
+def test_a_budget_serves_uneven_parts_that_add_up_to_it(asked: list[tuple[str, int, int]]) -> None:
+    """Each has its own part of epsilon and of delta; a billionth is left for roundings."""
+    budget, whole = wn.Budget(EPSILON, DELTA), 1 - 1e-9
+    epsilons, deltas = sum(e for _, e, _ in asked), sum(d for _, _, d in asked)
+    for name, e, d in asked:
+        share = {"epsilon": EPSILON * e / epsilons * whole, "delta": DELTA * d / deltas * whole}
+        plan = MIXED[name](budget=budget, **share)
+        budget.charge(plan.event, stated=plan.guarantee)
 
 
 @pytest.mark.slow

@@ -210,3 +210,22 @@ def test_what_makes_no_sense_is_refused_before_the_charge(
     with pytest.raises(wn.ParameterError, match=problem):
         wn.quantiles(wn.read_table(frame, schema=schema), **given)
     assert budget.events == ()
+
+
+def test_a_joint_draw_ends_where_most_rows_are_tied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Around the targets there may be no point: then the nearest ones decide what lies far away."""
+    tries: list[int] = []
+    kept = joint.kept_exactly
+
+    def counted(*given: Any) -> bool:
+        tries.append(1)
+        assert len(tries) < 100
+        return kept(*given)
+
+    monkeypatch.setattr(joint, "kept_exactly", counted)
+    tied = np.sort(np.concatenate([np.repeat(np.arange(300), 117), np.arange(300, 9000)]))
+    for rows, parts in ((np.zeros(50, np.int64), (10,)), (tied, (2, 4, 7, 9)), (tied, (0, 5, 10))):
+        for rate in (Fraction(1, 100), Fraction(5), Fraction(200)):
+            segment = Segment(rows, 0, 10_000)
+            tries.clear()
+            drawn_lists(segment, JointTarget(parts, 10, rate), Tape.seeded(3))

@@ -53,6 +53,12 @@ def test_a_table_takes_the_bound_on_rows() -> None:
     released = wn.tabulate(table, ["kind"], epsilon=1.0, seed=2)
     assert released.bound is not None and released.bound.bound in (6, 8)
     assert float(released.value.total.estimate) == pytest.approx(18000, rel=0.02)
+    with wn.Session(table, epsilon=2.0, delta=1e-6, seed=1) as session:
+        assert session.tabulate(["kind"], epsilon=1.0).bound is not None
+        with pytest.raises(wn.ParameterError, match="max_rows='auto' is for"):
+            session.top_k("kind", k=1, epsilon=1.0)
+    with pytest.raises(wn.ParameterError, match="max_rows='auto' is for"):
+        wn.learn(table, "kind", epsilon=1.0)
     with pytest.raises(wn.ParameterError, match="max_rows='auto' is for"):
         wn.release(table, wn.marginals(1), epsilon=1.0, delta=1e-6)
     with pytest.raises(wn.ParameterError, match="max_rows='auto' is for"):

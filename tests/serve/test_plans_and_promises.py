@@ -16,13 +16,13 @@ from winnow.mechanisms import ITEMSETS, words
 from winnow.privacy import Guarantee, describe
 from winnow.privacy.rounding import stated_at_least
 from winnow.release.methods import METHODS as METHODS_OF_RELEASE
+from winnow.select.counts_margin import counts_margin
 from winnow.select.crossing.private_labels import UnknownDomain
 from winnow.select.crossing.selection import Selection
 from winnow.select.label_methods import OF_LABELS, OF_PRIVATE_LABELS
 from winnow.select.mechanisms.noisy_counts import WithCounts
 from winnow.select.methods import OF_SCORES, Lipschitz
 from winnow.select.plan.top_k.known import top_k_bound
-from winnow.select.table import counts_margin
 from winnow.select.top_k_methods import OF_LISTS
 from winnow.serve import bodies, orders, screens
 from winnow.serve.datasets import RELEASES, OpenDataset
@@ -88,7 +88,8 @@ EVERY: dict[str, dict[str, list[Any]]] = {
     },
     "quantiles": {
         "epsilon": [1.0], "column": ["age"], "quantiles": [[0.5], [0.1, 0.25, 0.9]],
-        "by": [[], ["colour"]], "delta": [0.0, 1e-6], "level": [None, 0.9],
+        "by": [[], ["colour"]], "delta": [0.0],
+        "method": ["auto", "halving", "joint", {"kind": "halving", "level": 0.9}],
     },
     "histogram": {
         "epsilon": [1.0], "column": ["age"], "bins": [2, [0, 1, 2]], "split": ["equal"],

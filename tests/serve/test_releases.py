@@ -16,7 +16,7 @@ ORDERS = [
                 "delta": 1e-7, "values": ["age"]}),
     ("people", {"kind": "moments", "values": ["age"], "statistics": ["mean"], "epsilon": 0.2}),
     ("people", {"kind": "quantiles", "column": "age", "quantiles": [0.5, 0.9], "by": ["colour"],
-                "level": 0.9, "epsilon": 0.2}),
+                "method": {"kind": "halving", "level": 0.9}, "epsilon": 0.2}),
     ("people", {"kind": "histogram", "column": "age", "bins": 2, "split": "quantiles",
                 "epsilon": 0.2}),
     ("people", {"kind": "describe", "epsilon": 0.2}),

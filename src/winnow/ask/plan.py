@@ -143,7 +143,7 @@ class AskPlan(Plan[SealedTable, Any], InNotebook):
 
 @takes(Ask)
 def ask(about: AboutTable | SealedTable, asked: Ask) -> AskPlan:
-    """Say what ``winnow.ask`` does with such a table; nothing is read and nothing is spent.
+    """Predict what ``winnow.ask`` charges and how far off it is; nothing is read or spent.
 
     ``about`` is a sealed table, of which only what is public is looked at, or
     ``wn.plan.table(schema, rows=)`` where there is none yet. The options are those of

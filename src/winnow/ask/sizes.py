@@ -31,7 +31,7 @@ def normal_within(deviation: float) -> float:
 
 
 def laplace_within(scale: float) -> float:
-    """The same for Laplace noise."""
+    """The mean error of an answer with Laplace noise that is cut off at 0 and 1."""
     return scale - scale * scale * -math.expm1(-1 / scale)
 
 

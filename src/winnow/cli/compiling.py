@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -25,19 +26,26 @@ def programs() -> Iterator[Program]:
     """What is run, and its name for people. Kernels of very large data are left to these."""
     yield from _releases()
     yield "questions", _questions
+    yield "quantiles", _quantiles
     yield from _itemsets()
     yield "long lists of gaps", _gaps
     yield "rules", _rules
     yield from _linear_programs()
 
 
-def _table(columns: int, size: int = 5, rows: int = 3_000) -> Any:
-    import numpy as np
+def _made_up(seed: int, *shape: int) -> Any:
+    """Numbers between 0 and 1, the same ones every time."""
+    from winnow.core.tape import Tape
 
+    words = Tape.seeded(seed).words(0, math.prod(shape))
+    return ((words + 0.5) * 2.0**-32).reshape(shape)
+
+
+def _table(columns: int, size: int = 5, rows: int = 3_000) -> Any:
     import winnow as wn
 
-    rng = np.random.default_rng(columns)
-    data = {f"c{place}": rng.integers(0, size, rows) for place in range(columns)}
+    codes = (size * _made_up(columns, columns, rows)).astype(int)
+    data = {f"c{place}": column for place, column in enumerate(codes)}
     schema = dict.fromkeys(data, size)
     return wn.read_table(data, schema=schema, relation="substitution")
 
@@ -45,12 +53,13 @@ def _table(columns: int, size: int = 5, rows: int = 3_000) -> Any:
 def _releases() -> Iterator[Program]:
     import winnow as wn
 
-    def released(columns: int, workload: Any, method: Any) -> Callable[[], Any]:
-        return lambda: wn.release(_table(columns), workload, method=method, **_SPENT)
+    def released(columns: int, asked: Any, method: Any, size: int = 5) -> Callable[[], Any]:
+        return lambda: wn.release(_table(columns, size), asked, method=method, **_SPENT)
 
     for method in ("graphical", "adaptive", "tables"):
         yield f"releases, {method}", released(5, wn.marginals(2), method)
     yield "releases of wide tables", released(9, wn.marginals(2), "auto")
+    yield "models of wide tables", released(16, wn.marginals(2), "graphical", 12)
     rounds = wn.MWEM(rounds=60)
     for name, workload in (
         ("marginals", wn.marginals(2)),
@@ -71,16 +80,24 @@ def _questions() -> None:
             session.ask(wn.where(c0=place, c1=[0, 1]))
 
 
+def _quantiles() -> None:
+    import winnow as wn
+
+    data = {"x": (100 * _made_up(6, 3_000)).astype(int)}
+    schema = {"x": {"type": "number", "low": 0, "high": 99}}
+    table = wn.read_table(data, schema=schema, relation="substitution")
+    wn.quantiles(table, "x", [0.25, 0.5, 0.75], method="joint", epsilon=1.0, seed=1)
+
+
 def _itemsets() -> Iterator[Program]:
     import numpy as np
 
     import winnow as wn
 
-    rng = np.random.default_rng(1)
-
     def mined(items: int, each: int, size: int, **more: Any) -> Callable[[], Any]:
         def run() -> None:
-            rows = [np.unique(rng.integers(0, items, each)).tolist() for _ in range(3_000)]
+            drawn = (items * _made_up(items, 3_000, each)).astype(int)
+            rows = [np.unique(row).tolist() for row in drawn]
             rows += [list(range(size + 1))] * 400
             baskets = wn.read_baskets(rows, unit="basket", max_items=40)
             wn.itemsets(baskets, size=size, **_SPENT, **more)
@@ -94,11 +111,9 @@ def _itemsets() -> Iterator[Program]:
 
 
 def _gaps() -> None:
-    import numpy as np
-
     import winnow as wn
 
-    counts = np.random.default_rng(2).integers(0, 5_000, 1 << 18)
+    counts = (5_000 * _made_up(2, 1 << 18)).astype(int)
     wn.select(wn.seal_scores(counts, monotone=True), method="large-margin", **_SPENT)
 
 
@@ -113,12 +128,11 @@ def _linear_programs() -> Iterator[Program]:
 
     import winnow as wn
 
-    rng = np.random.default_rng(3)
-
     def solved(rows: int, columns: int, rounds: int) -> Callable[[], Any]:
         def run() -> None:
-            matrix = rng.normal(0, 1, (rows, columns))
-            sides = matrix @ rng.dirichlet(np.ones(columns)) + 0.02 * rng.random(rows)
+            matrix = 4 * _made_up(3, rows, columns) - 2
+            point = _made_up(4, columns)
+            sides = matrix @ (point / point.sum()) + 0.02 * _made_up(5, rows)
             problem = wn.lp_problem(
                 matrix, sides, np.ones(columns), opt=1.0, relation="substitution"
             )

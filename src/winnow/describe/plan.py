@@ -108,7 +108,7 @@ class DescribePlan(TablePlan[Description]):
 
 @takes(Describe)
 def describe(about: AboutTable | SealedTable, asked: Describe) -> DescribePlan:
-    """Say what ``winnow.describe`` does with such a table; nothing is read and nothing is spent.
+    """Predict what ``winnow.describe`` charges and how far off it is; nothing is read or spent.
 
     ``about`` is a sealed table, of which only what is public is looked at, or
     ``wn.plan.table(schema)`` where there is none yet. ``plan.run(table, budget=)`` releases it.

@@ -60,7 +60,7 @@ class DescribedQuantile:
 
 @dataclass(frozen=True, eq=False)
 class ColumnSummary:
-    """What is told of one column."""
+    """What a description says about one column."""
 
     name: str
     missing: Described | None = None
@@ -144,7 +144,7 @@ _OF_BINS = ("bin", "count", "standard_error", "low", "high")
 
 @dataclass(frozen=True, eq=False)
 class Description(Plotted, Saved):
-    """The number of rows, and what is told of every column."""
+    """The number of rows, and what is known about every column."""
 
     rows: Described
     """A standard error of 0 where the number is public."""
@@ -158,7 +158,7 @@ class Description(Plotted, Saved):
         return cls(_all_of(total, level)[0], columns, level)
 
     def column(self, name: str) -> ColumnSummary:
-        """What is told of one column."""
+        """What a description says about one column."""
         for each in self.columns:
             if each.name == name:
                 return each

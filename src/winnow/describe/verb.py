@@ -11,7 +11,7 @@ from winnow.read.crossing import SealedTable, sealed_table
 
 @takes(Describe)
 def describe(table: SealedTable, asked: Describe) -> Released[Description]:
-    """Release what somebody wants to know first of a table: every column, with errors.
+    """Describe every column of a table in one charge, with errors: what to run first.
 
     ``table`` is what ``wn.read_table`` made. Released are the number of rows; of each column how
     many values are missing; of columns of numbers (``{"type": "number", ...}``) mean, deviation,

@@ -99,7 +99,7 @@ def plan_in_bins(asked: Learn, about: AboutRows, wide: tuple[int, ...]) -> Learn
 
 
 def cut_at(about: AboutRows, cuts: dict[int, Cuts]) -> AboutRows:
-    """The same with bins in the place of grids."""
+    """What is public of the rows, with bins instead of grids."""
     assert about.schema is not None
     columns = [
         _bins(column, cuts[place]) if place in cuts else column

@@ -20,7 +20,7 @@ from winnow.read.crossing import SealedTable, sealed_table
 def in_bins(
     table: SealedTable, column: str, bins: int | Sequence[Any], *, name: str | None = None
 ) -> SealedTable:
-    """The same private rows with a further column: in which bin the number of each row lies.
+    """A table with a further column: the bin in which the number of each row lies.
 
     The column itself stays as it is. So tables can be by its bins while sums, means and quantiles
     come from its values: ``wn.moments(held, "income", by=["income_bin"], epsilon=1)``. It costs

@@ -83,7 +83,7 @@ class QuantilesPlan(TablePlan[ReleasedQuantiles]):
 
 @takes(PlannedQuantiles)
 def quantiles(about: AboutTable | SealedTable, asked: PlannedQuantiles) -> QuantilesPlan:
-    """Say what ``winnow.quantiles`` does with such a table; nothing is read and nothing is spent.
+    """Predict what ``winnow.quantiles`` charges and how far off it is; nothing is read or spent.
 
     ``about`` is a sealed table, of which only what is public is looked at, or
     ``wn.plan.table(schema)`` where there is none yet. The plan says how far each quantile is from

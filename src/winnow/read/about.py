@@ -50,7 +50,7 @@ class AboutTable:
         return at_most("person", (most, "row")).counted if most > 1 else ""
 
     def under(self, most: int) -> AboutTable:
-        """The same table under a bound that was chosen."""
+        """This table under a bound that was chosen."""
         assert self.choice is not None
         return replace(self, rows_per_person=most, bound=self.choice.at(most), choice=None)
 

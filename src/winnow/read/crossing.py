@@ -334,6 +334,7 @@ def column_counts(table: SealedTable, column: str) -> SealedCounts | SealedScore
     With one row per person a person is in one count. With up to L rows a person can move one
     count by L, which is then the sensitivity.
     """
+    sealed_table(table)
     (place,) = table.schema.positions([column])
     labels = table.schema.columns[place].labels
 

@@ -151,7 +151,7 @@ def error_text(error: float | None, rows: int | None) -> str:
 
 @takes(PlannedRelease)
 def release(about: AboutTable | SealedTable, asked: PlannedRelease) -> ReleasePlan:
-    """Say what ``winnow.release`` does with such a table; nothing is read and nothing is spent.
+    """Predict what ``winnow.release`` charges and how far off it is; nothing is read or spent.
 
     ``about`` is a sealed table, of which only what is public is looked at, or
     ``wn.plan.table(schema, rows=)`` where there is none yet. The options are those of

@@ -21,6 +21,7 @@ from winnow.privacy import Event, Repeat, guarantee_of
 from winnow.read.groups import Groups
 from winnow.select.about import AboutScores
 from winnow.select.choice import PlannedNoise, least
+from winnow.select.counts_margin import counts_margin
 from winnow.select.crossing.groups import EachGroup, Listing, OverPairs
 from winnow.select.crossing.private_labels import EVERY
 from winnow.select.label_methods import TruncatedLaplace, WeightedGaussian
@@ -28,7 +29,6 @@ from winnow.select.label_recall import by_laplace, by_limited_domain, by_weights
 from winnow.select.methods import PRIVATE_LABELS, SCORES, PickMethod, Sizes, check_kind
 from winnow.select.table import (
     ALL,
-    counts_margin,
     in_order,
     mechanism_of,
     noises,

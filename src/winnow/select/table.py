@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 from winnow.core.checks import Real, delta_range, exact, positive
-from winnow.core.cut import laplace_margin
 from winnow.core.laws import Law
 from winnow.core.options import AUTO, Methods
 from winnow.core.plan import Plan, plan_of
 from winnow.core.relation import Relation
 from winnow.core.unit import counted
-from winnow.core.utility import Utility, declared
+from winnow.core.utility import declared
 from winnow.errors import GuaranteeError, ParameterError
 from winnow.mechanisms import CLASSES as CLASS_ROWS
 from winnow.mechanisms import row_named
@@ -146,23 +144,6 @@ class Choice:
         """The plan of one release, for scores or for counts with private labels."""
         mechanism: Any = self.mechanism
         return plan_of(mechanism, relation, reason=self.reason)
-
-
-def counts_margin(mechanism: object, utility: Utility, confidence: float = 0.95) -> int | None:
-    """The least m with Pr[|noise of a count| <= m] >= confidence; None: it releases no counts."""
-    from winnow.select.mechanisms.gaussian_counts import GaussianCounts
-    from winnow.select.mechanisms.noisy_counts import NoisyCounts, WithCounts
-    from winnow.select.mechanisms.truncated_laplace import TruncatedLaplace
-    from winnow.select.mechanisms.unknown_domain import StabilityThreshold
-
-    if not getattr(mechanism, "with_counts", True):
-        return None  # its noisy counts stay inside
-    if isinstance(mechanism, GaussianCounts):
-        # the discrete law is no wider than the normal one, up to the rounding of m
-        return math.ceil(NormalDist().inv_cdf((1 + confidence) / 2) * mechanism.deviation(utility))
-    if not isinstance(mechanism, NoisyCounts | WithCounts | StabilityThreshold | TruncatedLaplace):
-        return None
-    return laplace_margin(mechanism.scale(utility), confidence)
 
 
 def choose(

@@ -149,8 +149,7 @@ if TYPE_CHECKING:
         quantiles: list[float]
         by: list[str]
         delta: float
-        method: str
-        level: float | None
+        method: Any
 else:
     _QUANTILES = {
         "column": Name,

@@ -173,7 +173,8 @@ def plan_body(kind: str, schema: replies.SchemaAnswer, form: Form) -> bodies.Pla
     if kind == "quantiles":
         order["quantiles"] = form.numbers("quantiles", "the quantiles")
         order["by"] = [name for name in form.all("groups") if name in schema.columns]
-        order["level"] = 0.95 if form.one("intervals") == "yes" else None
+        if form.one("intervals") == "yes":
+            order["method"] = {"kind": "halving", "level": 0.95}
     if kind == "histogram":
         order["bins"] = form.whole("bins", "the number of bins")
         order["split"] = "quantiles" if form.one("split") == "quantiles" else "equal"

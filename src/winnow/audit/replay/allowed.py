@@ -60,6 +60,15 @@ _ANSWERED = tuple(
 )
 _SHOWN = _derived("how the released value is shown", "repr", "str", "json")
 _VALUE = _released("what the mechanism drew", "result.value", "result.value.*")
+
+
+def _bound(at: str) -> tuple[AllowedField, ...]:
+    words = ("guarantee.unit*", "receipt.reason", "receipt.counted", "value.counted*")
+    return _released("the bound, and what it went by", f"{at}.bound*") + _derived(
+        "the words of the bound that was chosen", *(f"{at}.{word}" for word in words)
+    )
+
+
 _CUT = _released(
     "people who were cut and what of theirs, with noise",
     "*.cut.whole",
@@ -153,6 +162,7 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     + _derived("made of the noisy numbers and their total", *_ANSWERED, "result.value.fit*")
     + _SHOWN,
     "tabulate": _released("the noisy whole numbers", "result.value.layers.*.details*")
+    + _bound("result")
     + _CUT
     + _SHOWN,
     "quantiles": _released("the quantiles", "result.value.values*", "result.value.low*")
@@ -206,7 +216,8 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     )
     + _derived("c'x, from the released point", "result.value.objective")
     + _SHOWN,
-    "counts": _released("the top k of what was counted", "result.top.value*"),
+    "counts": _released("the top k of what was counted", "result.top.value*")
+    + _bound("result.top"),
     "read_table": _released("noisy counts of what was read", "result.measured*")
     + _refused("the column * holds a value outside the schema, or an empty one; *"),
     "read_baskets": _released("an itemset of what was read", "result.found.value*"),

@@ -29,7 +29,7 @@ from winnow.learn.features import UNKNOWN, Feature
 from winnow.learn.inputs import pick_columns
 from winnow.learn.kernels.rule_counts import correct_by_row, correct_by_rule
 from winnow.learn.rules import RuleClass
-from winnow.read.crossing import Rows, SealedTable, all_rows
+from winnow.read.crossing import Rows, SealedTable, all_rows, sealed_table
 from winnow.read.scores import SealedScores
 
 T = TypeVar("T")
@@ -103,6 +103,7 @@ def check_classes(target: str, number: int) -> None:
 
 def labelled_table(table: SealedTable, target: str) -> SealedLabelled:
     """A sealed table with one of its columns as the class."""
+    sealed_table(table)
     column = table.schema.column(target)
     check_classes(target, column.cardinality)
     place = table.schema.position(target)

@@ -69,7 +69,7 @@ class BoundsPlan(TablePlan[ReleasedBounds]):
 
 @takes(PlannedBounds)
 def bounds(about: AboutTable | SealedTable, asked: PlannedBounds) -> BoundsPlan:
-    """Say what ``winnow.bounds`` does with such a table; nothing is read and nothing is spent.
+    """Predict what ``winnow.bounds`` charges and how far off it is; nothing is read or spent.
 
     The plan says how many rows may lie beyond a bound, and so below how many rows bounds are
     useless; ``error=`` finds the epsilon for that. ``plan.run(table, budget=)`` releases them.

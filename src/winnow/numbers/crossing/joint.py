@@ -134,24 +134,26 @@ class _Gaps:
 def _gaps(segment: Segment, target: JointTarget) -> _Gaps:
     """One gap for each number of rows below its points; far from all targets one for many."""
     rows, n = segment.rows, len(segment.rows)
-    points = segment.stop - segment.start
-    reach = target.reach(points)
+    reach = target.reach(segment.stop - segment.start)
+    edges = np.concatenate([[segment.start - 1], rows, [segment.stop - 1]])
+    held = np.flatnonzero(np.diff(edges) > 0)  # between rows that are tied there is no point
+    middles = [part * n // target.whole for part in target.parts]
+    places = np.searchsorted(held, middles, side="right")
+    below = held[np.maximum(places - 1, 0)]
+    above = held[np.minimum(places, len(held) - 1)]
+    if (below < middles).any():  # rows are tied there: points beside them miss so many
+        reach += reach + loss(below, n, target) // target.whole + 1
     near = np.zeros(n + 2, np.int64)
-    for part in target.parts:
-        middle = part * n // target.whole
-        near[max(0, middle - reach)] += 1
-        near[min(n + 1, middle + reach + 2)] -= 1
-    single = np.cumsum(near[: n + 1]) > 0
+    for middle, least, most in zip(middles, below.tolist(), above.tolist(), strict=True):
+        near[max(0, min(least, middle) - reach)] += 1
+        near[min(n + 1, max(most, middle + 1) + reach + 1)] -= 1
+    single = np.cumsum(near[: n + 1])[held] > 0
     begins = single.copy()  # of a gap by itself, and of a run of others
     begins[0] = True
     begins[1:] |= single[1:] != single[:-1]
-    lo = np.flatnonzero(begins)
-    hi = np.append(lo[1:] - 1, n)
-    edges = np.concatenate([[segment.start - 1], rows, [segment.stop - 1]])
-    starts = edges[lo] + 1
-    sizes = edges[hi + 1] - edges[lo]
-    kept = sizes > 0
-    return _Gaps(starts[kept], sizes[kept], lo[kept], hi[kept])
+    firsts = np.flatnonzero(begins)
+    lo, hi = held[firsts], held[np.append(firsts[1:], len(held)) - 1]
+    return _Gaps(edges[lo] + 1, edges[hi + 1] - edges[lo], lo, hi)
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ class HistogramPlan(TablePlan[ReleasedHistogram]):
 
 @takes(PlannedHistogram)
 def histogram(about: AboutTable | SealedTable, asked: PlannedHistogram) -> HistogramPlan:
-    """Say what ``winnow.histogram`` does with such a table; nothing is read and nothing is spent.
+    """Predict what ``winnow.histogram`` charges and how far off it is; nothing is read or spent.
 
     ``about`` is a sealed table, of which only what is public is looked at, or
     ``wn.plan.table(schema)`` where there is none yet. ``error=`` (the standard error of a count,

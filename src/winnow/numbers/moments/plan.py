@@ -139,7 +139,7 @@ class MomentsPlan(TablePlan[ReleasedMoments]):
 
 @takes(PlannedMoments)
 def moments(about: AboutTable | SealedTable, asked: PlannedMoments) -> MomentsPlan:
-    """Say what ``winnow.moments`` does with such a table; nothing is read and nothing is spent.
+    """Predict what ``winnow.moments`` charges and how far off it is; nothing is read or spent.
 
     ``about`` is a sealed table, of which only what is public is looked at, or
     ``wn.plan.table(schema, rows=)`` where there is none yet. The plan says the standard error of

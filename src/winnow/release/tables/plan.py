@@ -192,7 +192,7 @@ class TabulatePlan(Plan[Any, ReleasedTables], InNotebook):
 def tabulate(
     about: AboutTable | SealedTable | AboutScores | SealedCounts, asked: PlannedTabulate
 ) -> TabulatePlan | AutoBoundPlan:
-    """Say what ``winnow.tabulate`` does with such a table; nothing is read and nothing is spent.
+    """Predict what ``winnow.tabulate`` charges and how far off it is; nothing is read or spent.
 
     ``about`` is a sealed table or counts, of which only what is public is looked at, or
     ``wn.plan.table(schema)`` or ``wn.plan.counts(...)`` where there are none yet. The options are

@@ -54,8 +54,9 @@ def _column(schema: Schema, place: int) -> ValueColumn:
     if nothing or column.content != "number":
         raise ParameterError(
             f"the column {column.name!r} contains values that are not numbers, such as texts, "
-            "missing or other values, so it cannot be summed; declare it "
-            'by edges (with "clip": true for values beyond them), codes or numbers'
+            "missing or other values, so tables do not sum it; take wn.moments(by=) for means of "
+            'the rows that have a number, or declare it by edges (with "clip": true for values '
+            "beyond them), codes or numbers"
         )
     width = Fraction(0)
     if column.kind == "codes":

@@ -14,10 +14,10 @@ from winnow.errors import ParameterError
 from winnow.select.about import AboutScores
 from winnow.select.auto_bound import AutoBoundPlan, plan_with_auto_bound
 from winnow.select.compared_bounds import NoiseUnderBounds
+from winnow.select.counts_margin import counts_margin
 from winnow.select.mechanisms.truncated_laplace import TruncatedLaplace
 from winnow.select.mechanisms.unknown_domain import LimitedDomain, StabilityThreshold
 from winnow.select.mechanisms.weighted_gaussian import WeightedGaussian
-from winnow.select.table import counts_margin
 
 if TYPE_CHECKING:
     from winnow.select.plan.labels import LabelsPlan

@@ -13,12 +13,12 @@ from winnow.core.noisy_top.filter import Scores
 from winnow.core.noisy_top.grid import Grid
 from winnow.core.utility import Utility
 from winnow.select import errors as topk_error
+from winnow.select.counts_margin import counts_margin
 from winnow.select.crossing.selection import Selection
 from winnow.select.methods import PickMethod
 from winnow.select.plan.top_k.known import chances_of, simplest, top_k_bound
 from winnow.select.plan.top_k.probabilities import epsilon_for_top
 from winnow.select.plan.top_k.subsets import good, great
-from winnow.select.table import counts_margin
 
 _METRICS: dict[str, Callable[[Any, Any], NDArray[Any]]] = {
     name: getattr(topk_error, name) for name in topk_error.METRICS

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from winnow.core.utility import Utility
+from winnow.select.counts_margin import counts_margin
 from winnow.select.crossing.selection import Selection
 from winnow.select.plan.top_k.known import top_k_bound
-from winnow.select.table import counts_margin
 
 MISS = 0.01
 """The chance that the error of a top k is larger than its bound."""

@@ -25,6 +25,7 @@ from winnow.select.about import About, AboutClasses, AboutScores, about
 from winnow.select.auto_bound import AutoBoundPlan
 from winnow.select.beside import charged_with, cut_of, run_beside
 from winnow.select.by_group import lists_by_group
+from winnow.select.counts_margin import counts_margin
 from winnow.select.crossing.groups import EachGroup, OverPairs
 from winnow.select.crossing.private_labels import UnknownDomain
 from winnow.select.crossing.selection import FromClasses
@@ -38,7 +39,7 @@ from winnow.select.plan.pick import PickPlan
 from winnow.select.plan.top_k.simulation import TopKSimulation, Wishes, best_gamma, simulated
 from winnow.select.plan.top_k.stated import MISS, TopKStated, stated
 from winnow.select.request import PlannedTopK, TopK
-from winnow.select.table import choose, counts_margin, noises, unit_of
+from winnow.select.table import choose, noises, unit_of
 
 _READING = (UnknownDomain, OverPairs, EachGroup)
 """Mechanisms that take sealed counts, and may read more of their source."""
