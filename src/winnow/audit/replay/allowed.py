@@ -183,6 +183,7 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     + _keyed("times and codes of the ledger, under its key", *_CODES)
     + _laid_out(*_LAYOUT),
     "labelled": (),
+    "in_bins": (),
     "learn": _released(
         "which hypothesis was chosen, or which ones, and the noisy number of correct rows",
         "result.value.number",

@@ -26,6 +26,7 @@ WITHOUT_PRIVATE_DATA = {
     "audit": "runs on made-up data",
     "demo": "makes its data up",
     "reproduce": "runs on public data",
+    "compile": "runs on made-up data",
     "plan select": "takes public numbers",
     "plan top-k": "takes public numbers",
     "plan labels": "takes public numbers",

@@ -15,6 +15,7 @@ from winnow.core.sealed import Sealed
 from winnow.describe.verb import describe
 from winnow.numbers.bounds.verb import bounds
 from winnow.numbers.histogram.verb import histogram
+from winnow.numbers.in_bins import in_bins
 from winnow.numbers.methods import Cumulative, Halving
 from winnow.numbers.moments.verb import moments
 from winnow.numbers.verb import quantiles
@@ -82,6 +83,11 @@ def number_replays() -> Iterator[Replay]:
             }
             return found | {"left": repr(session)}
 
+    def binned(people: People, place: ReplayPlace) -> Any:
+        held = in_bins(_paid(people, Relation.ADD_REMOVE), "pay", 2)
+        return {"about": held.about, "shown": repr(held)}
+
+    yield Replay("in_bins", "", binned, PAID, groups=(1, 3))
     said = ("quantiles", "histogram", "moments", "describe", "bounds")
     yield Replay("Session", "numbers", in_session, PAID, words={"method": said})
 
