@@ -85,7 +85,7 @@ def number_replays() -> Iterator[Replay]:
 
     def binned(people: People, place: ReplayPlace) -> Any:
         held = in_bins(_paid(people, Relation.ADD_REMOVE), "pay", 2)
-        return {"about": held.about, "shown": repr(held)}
+        return {"schema": held.schema, "shown": repr(held)}
 
     yield Replay("in_bins", "", binned, PAID, groups=(1, 3))
     said = ("quantiles", "histogram", "moments", "describe", "bounds")
