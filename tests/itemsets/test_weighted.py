@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import combinations
 from math import comb, isqrt, prod, sqrt
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -34,14 +35,14 @@ from winnow.itemsets.kernels.weights import (
     itemset_at,
     itemset_counts,
 )
-from winnow.itemsets.mechanisms.chosen import WeightedOrCanonical, long_scores
+from winnow.itemsets.mechanisms.chosen import WeightedOrCanonical, WeightedOrSelected, long_scores
+from winnow.itemsets.mechanisms.passing import least_threshold
 from winnow.itemsets.mechanisms.support import noisy_support
 from winnow.itemsets.mechanisms.weighted import (
     MOST_ITEMSETS,
     WeightedCounts,
     WeightedItemsets,
     _most_items,
-    least_threshold,
 )
 from winnow.privacy import Truncated, guarantee_of
 
@@ -120,14 +121,63 @@ def test_items_that_weigh_nothing_stay_inside_whatever_their_noise() -> None:
     assert np.flatnonzero(keep).tolist() == [0, 1]
 
 
+def test_items_of_baskets_above_the_bound_stay_inside_whatever_their_noise() -> None:
+    """The threshold is for baskets of so many items; no promise of the data is needed for it."""
+    baskets = packed([(0, 1, 2), (3, 4, 5, 6), (0, 7)])
+    for bound, kept in ((2, [0, 7]), (3, [0, 1, 2, 7]), (4, [*range(8)]), (None, [*range(8)])):
+        made = Low(1.0, 0.1, 2, private=True, max_items=bound)
+        keep, _ = made.items(baskets, 2, ONE, Tape.seeded(1))
+        assert np.flatnonzero(keep).tolist() == kept
+    assert Low(1.0, 0.1, 2, private=True, max_items=LONGEST + 1).longest == LONGEST
+
+
+@pytest.mark.parametrize("method", ["auto", wn.Weighted()])
+def test_a_plan_for_shorter_baskets_has_a_lower_threshold_and_the_same_event(method: Any) -> None:
+    """At (1, 1e-6), one basket of a person; docs/evidence/itemsets.md has these figures."""
+    found, events = {}, set()
+    for bound in (None, 50, 8):
+        about = wn.plan.baskets(max_items=bound)
+        plan = wn.plan.itemsets(about, size=2, k=10, epsilon=1, delta=1e-6, method=method)
+        made = plan.mechanism.selection
+        counts = made.counts if isinstance(made, WeightedOrSelected) else made.counts()
+        assert counts.max_items == bound
+        found[bound] = round(counts.threshold(ONE) / UNIT, 1)
+        events.add(counts.promise(ADDED).event)
+        deviation = counts.deviation(0, 1, ONE) / UNIT
+    assert found == {None: 61.1, 50: 56.2, 8: 53.2} and round(deviation, 1) == 10.0
+    assert len(events) == 1
+    of_twenty = [least_threshold(20 * UNIT**2, 5e-7, 1, n) / UNIT for n in (LONGEST, 8)]
+    assert [round(least, 1) for least in of_twenty] == [27.4, 24.0]
+
+
+@pytest.mark.parametrize("bound", [None, 8])
+def test_sealed_baskets_bring_their_bound_to_the_draw(
+    bound: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def watched(made: WeightedCounts, utility: Utility) -> int:
+        asked.append(made.max_items)
+        return least_threshold(int(made.size_of_noise(0, 1, utility)), 1e-7, 1, made.longest)
+
+    monkeypatch.setattr(WeightedCounts, "threshold", watched)
+    rows = [[f"i{item}" for item in row] for row in made_up(3)]
+    sealed = wn.read_baskets(rows, unit="basket", max_items=bound)
+    wn.itemsets(sealed, size=2, k=3, epsilon=1, delta=1e-6, method=wn.Weighted(), seed=1)
+    assert asked == [bound]
+
+
 @pytest.mark.parametrize("baskets", [1, 3])
-def test_half_of_delta_is_for_all_items_of_one_person(baskets: int) -> None:
-    made, people = weighted(Fraction(1, 1000), private=True).counts(), of_people(baskets, ADDED)
+@pytest.mark.parametrize("longest", [LONGEST, 8])
+def test_half_of_delta_is_for_all_items_of_one_person(baskets: int, longest: int) -> None:
+    bound = None if longest == LONGEST else longest
+    made = weighted(Fraction(1, 1000), private=True, max_items=bound).counts()
+    people = of_people(baskets, ADDED)
     charged = made.promise(ADDED).event
     assert charged == Truncated(charged.event, Fraction(1, 2000))
     assert guarantee_of(charged, Fraction(1, 1000)).epsilon <= made.epsilon
     variance = int(made.size_of_noise(0, 1, people))
-    assert made.threshold(people) == least_threshold(variance, 1 / 2000, baskets)
+    assert made.threshold(people) == least_threshold(variance, 1 / 2000, baskets, longest)
 
 
 def test_every_audit_of_weighted_counts_holds_and_every_twin_is_caught() -> None:
@@ -262,13 +312,14 @@ def test_weighted_counts_should_find_more_where_baskets_are_short() -> None:
     assert scores.argmax() == 5 and scores.max() == -abs(20 * 7 - 17 * 8)  # up to 11 items: 7 of 8
 
 
+@pytest.mark.parametrize("longest", [LONGEST, 8])
 @pytest.mark.parametrize("baskets", [1, 2, 3])
 def test_new_items_of_one_person_seldom_reach_the_threshold_and_one_less_would_be_passed(
-    baskets: int,
+    baskets: int, longest: int
 ) -> None:
     """Exact tails of the noise; baskets that share some of their items, none, or all."""
     variance, lost, rng = 9_000_000, 5e-7, np.random.default_rng(1)
-    least = least_threshold(variance, lost, baskets)
+    least = least_threshold(variance, lost, baskets, longest)
     z = np.arange(0, 40_000, dtype=float)
     tails = np.exp(-(z**2) / (2 * variance))[::-1].cumsum()[::-1] / np.sqrt(2 * np.pi * variance)
 
@@ -279,13 +330,13 @@ def test_new_items_of_one_person_seldom_reach_the_threshold_and_one_less_would_b
             held[start : start + length] += isqrt(UNIT**2 // length)
         return float(tails[at - held[held > 0]].sum())
 
-    tried = [[int(n) for n in rng.integers(1, LONGEST + 1, baskets)] for _ in range(40)]
-    tried += [[n] * baskets for n in (1, 2, 10, 100, LONGEST)]
+    tried = [[int(n) for n in rng.integers(1, longest + 1, baskets)] for _ in range(40)]
+    tried += [[n] * baskets for n in (1, 2, 10, 100, longest) if n <= longest]
     reached = [passing(least, each, shared) for each in tried for shared in (0, 1)]
     assert max(reached) <= lost
     if baskets == 1:  # of several baskets the bound is a mean, which nothing reaches
         assert max(reached) > 0.99 * lost
         assert max(passing(least - 3, each, 0) for each in tried) > lost
     # by the sub-Gaussian tail alone, as before, it would be this much higher
-    before = baskets * UNIT + np.sqrt(2 * variance * np.log(baskets * LONGEST / lost))
+    before = baskets * UNIT + np.sqrt(2 * variance * np.log(baskets * longest / lost))
     assert baskets * UNIT < least < 0.95 * before

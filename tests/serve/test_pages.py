@@ -316,6 +316,21 @@ def test_an_analyst_has_one_spending_on_the_page_of_a_dataset(served: Served) ->
     assert " ann" in legend and "number" not in legend
     used = re.findall(r"<th scope=\"row\">ann</th>.*?</tr>", page, re.DOTALL)
     assert len(used) == 1
+    charges = page[page.index("<summary>All charges") : page.index('id="shares"')]
+    assert '<th scope="col" class="number">used by everyone</th>' in charges  # beside her name
+    assert "by how much a charge raised what everyone has used" in page and 'href="#shares"' in page
+
+
+def test_what_a_charge_takes_and_leaves_stands_beside_why_these_need_not_add_up(
+    served: Served,
+) -> None:
+    asked = {"kind": "tabulate", "columns": "colour", "by": "epsilon", "epsilon": "0.1"}
+    with visiting(served, "ann") as browser:
+        planned = browser.post("/datasets/people/compose", asked).text
+        empty = browser.get("/datasets/people/compose?kind=tabulate").text
+    assert "Left afterwards" in planned and "Left afterwards" not in empty
+    assert planned.count("because privacy loss composes: what a charge takes") == 1
+    assert "because privacy loss composes" not in empty
 
 
 @pytest.mark.parametrize(

@@ -140,6 +140,7 @@ def planned(asked: Itemsets, about: AboutBaskets | SealedBaskets) -> ItemsetPlan
         public.utility,
         public.universe(size),
         public.moved(size),
+        public.max_items,
         rounds_accountant(asked.budget),
         weighted=size > 1 and public.here,
     )

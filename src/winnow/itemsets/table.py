@@ -150,6 +150,8 @@ class WantedItemsets:
     """The number of itemsets where the items are public; None: the items are private."""
     moved: int | None = None
     """The most itemsets of one person; None: not bounded."""
+    max_items: int | None = None
+    """The most items of a basket; None: not bounded."""
     accountant: str = "best"
     """What sizes repeated rounds: "pure" under a budget that adds up epsilons."""
     weighted: bool = True
@@ -237,7 +239,7 @@ def _looking(asked: WantedItemsets) -> ItemsetChoice | None:
     selection, support = found[best]
     needed = int(min(_ENOUGH.get(best, 1.0) * support, 2.0**50))
     counts = WeightedCounts(
-        rest.epsilon, asked.delta, asked.k, asked.total is None, asked.accountant
+        rest.epsilon, asked.delta, asked.k, asked.total is None, asked.accountant, asked.max_items
     )
     looks = WeightedOrSelected(asked.epsilon, selection, counts, needed)
     known = "the items are private: " if asked.total is None else ""
@@ -276,7 +278,11 @@ def named(method: Method, wanted: WantedItemsets) -> RankedSelection:
 def itemset_mechanism(word: str, wanted: WantedItemsets, **said: Any) -> RankedSelection:
     """The selection of a word of the table; epsilon and delta are for all of it."""
     ranked = RankedOptions(
-        moved=wanted.moved, accountant=wanted.accountant, private=wanted.total is None, **said
+        moved=wanted.moved,
+        max_items=wanted.max_items,
+        accountant=wanted.accountant,
+        private=wanted.total is None,
+        **said,
     )
     row = row_named(ITEMSETS, word)
     return built(row, epsilon=wanted.epsilon, delta=wanted.delta, k=wanted.k, options=ranked)

@@ -46,6 +46,8 @@ class RankedOptions:
     reach: int | None = None
     moved: int | None = None
     """The most candidates that one person has; None: not bounded."""
+    max_items: int | None = None
+    """The most items of a basket; None: not bounded."""
     gamma: Real | None = None
     noise: str | Law | None = None
     accountant: str = "best"

@@ -43,9 +43,11 @@ _ITEMS = 4
 _DELTA = Fraction(1, 1000)
 
 
-def weighted(delta: Fraction = Fraction(0), *, private: bool = False) -> WeightedItemsets:
+def weighted(
+    delta: Fraction = Fraction(0), *, private: bool = False, max_items: int | None = None
+) -> WeightedItemsets:
     """A tiny list."""
-    return WeightedItemsets(Fraction(2), 2, delta, private)
+    return WeightedItemsets(Fraction(2), 2, delta, private, max_items=max_items)
 
 
 def or_selected() -> WeightedOrSelected:
@@ -96,8 +98,8 @@ def weighted_enumerated(*, quick: bool = False) -> Iterator[AuditResult]:
         yield enumerate_support(made, of_people(baskets, relation))
         if delta == 0:  # lengths are told without a delta only
             yield enumerate_long(or_canonical(), of_people(baskets, relation))
-    for relation, baskets in product(Relation, (1, 3)):
-        private = weighted(_DELTA, private=True).counts()
+    for relation, baskets, longest in product(Relation, (1, 3), (None, 1, 8)):
+        private = weighted(_DELTA, private=True, max_items=longest).counts()
         yield enumerate_threshold(private, of_people(baskets, relation))
     yield from shares_add_up()
 
@@ -190,9 +192,9 @@ def enumerate_threshold(made: WeightedCounts, utility: Utility) -> AuditResult:
     """The chance that an item leaves which only one person has, however long their baskets are."""
     m, variance = int(utility.one_sided), float(made.size_of_noise(0, 1, utility))
     threshold, worst = made.threshold(utility), 0.0
-    for n in (1, 2, 3, 7, 20, 100, 500, LONGEST, LONGEST + 1):
+    for n in (1, 2, 3, 7, 8, 9, 20, 100, 500, LONGEST, LONGEST + 1):
         one = Baskets(np.array([0, n], np.int64), np.arange(n, dtype=np.int32), n)
-        weight = int(item_counts(one, squares=True)[0])
+        weight = int(item_counts(one, squares=True, longest=made.longest)[0])
         for items, each in ((n, m * weight), (m * n, weight)):  # the same in all baskets, or others
             passing = items * discrete_gaussian_tail(threshold - each, variance)
             worst = max(worst, passing if weight else 0.0)
@@ -201,7 +203,7 @@ def enumerate_threshold(made: WeightedCounts, utility: Utility) -> AuditResult:
     return AuditResult(
         "enumeration",
         "Weighted counts: items that only one person has leave no more often than is charged.",
-        f"{type(made).__name__}, {m} baskets of a person",
+        f"{type(made).__name__}, {m} baskets of a person, of at most {made.longest} items",
         str(utility.relation),
         made.promise(utility.relation).citation,
         claimed,
@@ -315,6 +317,15 @@ class BrokenThreshold(WeightedCounts):
         return UNIT * int(utility.one_sided) + 1
 
 
+class BrokenShort(WeightedCounts):
+    """BROKEN: baskets have more items than the threshold is for."""
+
+    def threshold(self, utility: Utility) -> int:
+        """That of half as many items."""
+        asked = self.epsilon, self.delta, self.k, self.private, self.accountant
+        return WeightedCounts(*asked, max_items=self.longest // 2).threshold(utility)
+
+
 class BrokenLong(WeightedOrCanonical):
     """BROKEN: a basket is taken to move the score of a length by 1."""
 
@@ -340,6 +351,9 @@ def weighted_twins(*, quick: bool = False) -> Iterator[AuditResult]:
     honest = weighted(_DELTA, private=True).counts()
     low = BrokenThreshold(honest.epsilon, honest.delta, honest.k, private=True)
     yield as_twin("the threshold is too low", "Enumeration", enumerate_threshold(low, added))
+    short = BrokenShort(honest.epsilon, honest.delta, honest.k, private=True, max_items=8)
+    found = enumerate_threshold(short, added)
+    yield as_twin("the threshold is for shorter baskets", "Enumeration", found)
     scores = or_canonical()
     long = BrokenLong(scores.epsilon, scores.k, scores.needed)
     yield as_twin("lengths are told too well", "Enumeration", enumerate_long(long, added))

@@ -19,14 +19,15 @@ LONGEST = 1024
 """Items of longer baskets weigh nothing, so that one person has a bounded number of them."""
 
 
-def item_counts(baskets: Baskets, *, squares: bool) -> Integers:
+def item_counts(baskets: Baskets, *, squares: bool, longest: int = LONGEST) -> Integers:
     """The sum over baskets of n items of floor(UNIT/n), of floor(UNIT/sqrt(n)) with `squares`.
 
-    So one basket adds at most UNIT in all, or at most UNIT in the l2 norm.
+    So one basket adds at most UNIT in all, or at most UNIT in the l2 norm; one of more than
+    `longest` items adds nothing.
     """
     lengths = baskets.lengths()
-    longest = int(lengths.max(initial=0))
-    by_length = [0] + [item_weight(n, squares=squares) for n in range(1, longest + 1)]
+    weights_of = range(1, int(lengths.max(initial=0)) + 1)
+    by_length = [0] + [item_weight(n, squares=squares) * (n <= longest) for n in weights_of]
     weights = np.repeat(np.array(by_length, np.float64)[lengths], lengths)
     found = np.bincount(baskets.items, weights=weights, minlength=baskets.item_count)
     return found.astype(np.int64)  # whole numbers below 2^53: the sums were exact

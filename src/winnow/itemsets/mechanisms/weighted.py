@@ -31,10 +31,10 @@ from winnow.itemsets.kernels.weights import (
     LONGEST,
     UNIT,
     item_counts,
-    item_weight,
     itemset_at,
     itemset_counts,
 )
+from winnow.itemsets.mechanisms.passing import least_threshold
 from winnow.itemsets.mechanisms.support import (
     added_up,
     check_support,
@@ -61,7 +61,6 @@ from winnow.select.mechanisms.ranked import (
     refuse_endless,
     refuse_more_than_all,
 )
-from winnow.select.mechanisms.weighted_gaussian import tail
 from winnow.select.methods import LOOK_SHARE
 
 Floats = NDArray[np.float64]
@@ -126,13 +125,17 @@ class WeightedCounts:
         two such vectors a, b has |a - b|^2 <= |a|^2 + |b|^2, so neighbours move them by sqrt(c) m
         and sqrt(c t) m; each part's share of the squared ratio is fixed beforehand.
         Private items leave only where their noisy count reaches the threshold T, the least with
-        n q(T - m w_n) + (m - 1) LONGEST q(T) <= d for every n up to LONGEST; w_n is what a basket
-        of n items adds to each, q(x) >= Pr[Z >= x] for the noise Z (``tail``), and d = delta/2.
+        n q(T - m w_n) + (m - 1) L q(T) <= d for every n up to L, the smaller one of LONGEST and
+        ``max_items``; w_n is what a basket of n items adds to each, nothing from n = L + 1 on, q(x)
+        >= Pr[Z >= x] for the noise Z (``tail``), and d = delta/2. L is public, and ``longest`` both
+        sizes T and ends what is added: the proof needs no promise that baskets are that short.
         Items that only one of two neighbours has come from one person, with baskets of n_1 .. n_m
-        items. An item that is in the baskets J weighs the sum of w_(n_j) over J: the mean over all
-        m baskets of m w_(n_j) for j in J and of 0 for the others. q is convex, so it reaches T with
-        a probability of at most the mean of q(T - m w_(n_j)), or q(T). Summed over the items, of
-        which n_j are in basket j and at most (m - 1) LONGEST in others only, that is at most d.
+        items. Of those with n_j > L nothing is added, and an item without any weight stays inside,
+        whatever its noise: let n_j <= L. An item that is in the baskets J weighs the sum of
+        w_(n_j) over J: the mean over all m baskets of m w_(n_j) for j in J and of 0 for the
+        others. q is convex, so it reaches T with a probability of at most the mean of
+        q(T - m w_(n_j)), or q(T). Summed over the items, of which n_j are in basket j and at most
+        (m - 1) L in others only, that is at most d.
         With P~ and Q~ as in ``StabilityThreshold`` the event holds up to d. Which items, how
         likely, and t are public then: the itemsets of those items are a public universe.
     """
@@ -142,6 +145,8 @@ class WeightedCounts:
     k: int
     private: bool = False
     accountant: str = "best"
+    max_items: int | None = None
+    """The most items of a basket, a public number; None: not bounded."""
 
     def __post_init__(self) -> None:
         positive(epsilon=self.epsilon)
@@ -160,6 +165,11 @@ class WeightedCounts:
     def squares(self) -> bool:
         """Whether weights are bounded in the l2 norm, for Gaussian noise."""
         return exact("delta", self.delta) != 0
+
+    @property
+    def longest(self) -> int:
+        """Baskets of more items add nothing to any item."""
+        return LONGEST if self.max_items is None else min(LONGEST, self.max_items)
 
     def _parts(self) -> tuple[Fraction, Fraction]:
         items = PRIVATE_ITEM_SHARE if self.private else ITEM_SHARE
@@ -231,7 +241,7 @@ class WeightedCounts:
         """The least noisy count with which a private item leaves."""
         variance = int(self.size_of_noise(0, 1, utility))
         lost = at_most(exact("delta", self.delta) / 2)
-        return least_threshold(variance, lost, math.ceil(utility.one_sided))
+        return least_threshold(variance, lost, math.ceil(utility.one_sided), self.longest)
 
     def check(self, utility: Utility, total: int | None) -> None:
         """Refuse what cannot be released, before anything is charged."""
@@ -265,7 +275,7 @@ class WeightedCounts:
         self, baskets: Baskets, size: int, utility: Utility, tape: Tape
     ) -> tuple[NDArray[np.bool_], Floats]:
         """The items that take part, and how likely these are."""
-        counts = item_counts(baskets, squares=self.squares)
+        counts = item_counts(baskets, squares=self.squares, longest=self.longest)
         noisy = counts + self._noise(0, 1, len(counts), utility, tape)
         keep = np.ones(len(counts), np.bool_)
         if self.private:
@@ -298,32 +308,6 @@ class WeightedCounts:
         return draw(tape, many, self.size_of_noise(part, shares, utility))
 
 
-@lru_cache(maxsize=64)
-def least_threshold(variance: int, lost: float, baskets: int) -> int:
-    """The least threshold that new items of one person pass with no more probability than this."""
-    lengths = {
-        item_weight(n, squares=True): n for n in range(1, LONGEST + 1)
-    }  # the longest of each
-
-    def enough(least: int) -> bool:
-        others = (baskets - 1) * LONGEST * tail(least, variance)
-        return all(
-            n * tail(least - baskets * weight, variance) + others <= lost * (1 - 2.0**-40)
-            for weight, n in lengths.items()
-        )
-
-    low = baskets * UNIT + 1  # from here on the tail is one, and convex
-    if enough(low):
-        return low
-    high = 2 * low
-    while not enough(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
-
-
 def in_memory(ranked: Ranked) -> ItemsetRanks:
     """The universe of itemsets with its baskets."""
     if not isinstance(ranked, ItemsetRanks):
@@ -354,6 +338,7 @@ class WeightedItemsets(RankedSelection):
     delta: Real = 0
     private: bool = False
     accountant: str = "best"
+    max_items: int | None = None
     title: ClassVar[str] = "weighted"
     reads_baskets: ClassVar[bool] = True
 
@@ -365,7 +350,9 @@ class WeightedItemsets(RankedSelection):
     def counts(self) -> WeightedCounts:
         """What the rest of epsilon is for."""
         rest = (1 - LOOK_SHARE) * exact("epsilon", self.epsilon)
-        return WeightedCounts(rest, self.delta, self.k, self.private, self.accountant)
+        return WeightedCounts(
+            rest, self.delta, self.k, self.private, self.accountant, self.max_items
+        )
 
     @property
     def name(self) -> str:
