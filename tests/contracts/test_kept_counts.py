@@ -356,6 +356,7 @@ def test_nobody_at_all_is_no_error_where_labels_are_private(asked_for: str) -> N
         assert len(budget.events) == 1
 
 
+@pytest.mark.extras
 def test_of_equal_counts_any_may_take_part_wherever_they_are() -> None:
     """A fixed order, but another in an engine than in memory, was hundreds of labels apart."""
     labels = list("abcdef")

@@ -194,6 +194,7 @@ def missed(rows: list[list[str]], epsilon: float, k: int = 20, delta: float = 1e
     return 1 - found / (6 * k)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_lists_of_itemsets_get_longer_with_epsilon(delta: float) -> None:
     rows = baskets(3_000)
@@ -244,6 +245,7 @@ def mean_error(rows: int, epsilon: float, delta: float = 0.0) -> float:
     return float(np.mean([abs(float(each.of("age", "mean").value) - true) for each in found]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", [rank_error, mean_error], ids=["median", "mean"])
 def test_medians_and_means_get_better_with_epsilon_and_with_rows(measure: Any) -> None:
     unit = 0.002 if measure is rank_error else 0.0

@@ -38,6 +38,7 @@ EVERY = ["auto", *(each.word() for each in METHODS)]
 EVERY += [each(rounds=2) for each in METHODS if each.word() in ROUNDS]  # type: ignore[call-arg]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", list(Relation))
 @pytest.mark.parametrize("method", EVERY, ids=str)
 def test_the_event_of_the_plan_is_what_is_charged(method: Any, relation: Relation) -> None:

@@ -42,6 +42,7 @@ def missed(size: int, kind: int, scale: Fraction, k: int) -> int:
     return len(np.setdiff1d(wanted, places))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "kind", "scale", "k"), CASES)
 def test_what_can_be_among_the_k_largest_stays_with_the_noise_of_all(
     size: int, kind: int, scale: Fraction, k: int

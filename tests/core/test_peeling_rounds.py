@@ -118,6 +118,7 @@ def test_the_law_does_not_change_where_clocks_are_drawn_anew(
         assert p_value([5, 4, 4, 2, 0], 4, 1500) >= FALSE_ALARM
 
 
+@pytest.mark.extras
 def test_twins_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """One flips no coin in a block; one tries an item again whose coin did not fall."""
     with monkeypatch.context() as broken:

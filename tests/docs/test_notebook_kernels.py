@@ -68,6 +68,7 @@ def test_every_reader_reads_in_a_kernel_where_duckdb_misses_ipywidgets() -> None
     assert read["output_type"] == "execute_result"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("widgets", [True, False], ids=["ipywidgets", "no ipywidgets"])
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_every_notebook_of_the_pages_runs_in_a_kernel(path: Path, widgets: bool) -> None:

@@ -28,6 +28,7 @@ def people(rows: int, seed: int = 0) -> pd.DataFrame:
     return pd.DataFrame({"age": age, "sex": sex, "rich": rich})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rows", "epsilon", "options", "kind"),
     [

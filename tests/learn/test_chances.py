@@ -108,6 +108,7 @@ def test_chances_keep_an_index_and_are_saved(tmp_path: Path) -> None:
             wn.load_predictor(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", list(wn.Relation))
 def test_what_calibration_is_charged(relation: wn.Relation) -> None:
     _, schema = people()

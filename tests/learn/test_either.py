@@ -41,6 +41,7 @@ def learned(kind: str, **how: Any) -> Any:
     return wn.learn(table, "y", **{"epsilon": 2.0, "seed": 1} | how)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "taken", "delta"),
     [("xor", "boosted:2", 0.0), ("sum", "additive", 0.0), ("sum", "additive", 1e-6)],
@@ -125,6 +126,7 @@ def test_rules_with_sizes_of_their_own_are_refused() -> None:
         EitherModel(made().model, BoostedRules(3, 1, sizes=1), 1)
 
 
+@pytest.mark.extras
 def test_a_budget_that_adds_up_in_its_own_way_is_not_exceeded() -> None:
     frame, schema = columns("sum")
     table = wn.read_table(frame, schema=schema)

@@ -96,6 +96,7 @@ def test_how_wide_a_column_is_decides_whether_it_is_cut() -> None:
         assert isinstance(plan.mechanism, BinnedColumns) == cut
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", list(wn.Relation))
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_the_bins_are_charged_with_what_is_learned(relation: wn.Relation, delta: float) -> None:

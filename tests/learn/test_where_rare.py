@@ -80,6 +80,7 @@ def test_a_method_that_was_named_counts_rows_unless_it_is_told() -> None:
     assert "balanced" not in plain.name
 
 
+@pytest.mark.extras
 def test_the_sizes_are_charged_with_the_rules() -> None:
     """With both models, and with one rule where the rows are too few for a vote."""
     for size, delta in ((60, 0), (60, 1e-6), (2_000, 0), (2_000, 1e-6)):

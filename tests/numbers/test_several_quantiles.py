@@ -43,6 +43,7 @@ def rank_errors(values: Any, found: Any, quantiles: Any) -> Any:
     return np.maximum(0, np.maximum(below - wanted, wanted - until))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("window", [WINDOW.number, -12.0, -1e3])
 def test_a_list_has_its_exact_law_whether_gaps_are_single_or_put_together(window: float) -> None:
     with WINDOW.moved_to(window):
@@ -86,6 +87,7 @@ def test_neighbours_are_as_close_as_was_charged(model: JointListsModel, most: in
     assert enumerate_joint(model, most).passed
 
 
+@pytest.mark.extras
 def test_every_broken_twin_is_caught() -> None:
     twins = list(joint_twins(seed=1))
     assert len(twins) == 4 and all(twin.passed for twin in twins)

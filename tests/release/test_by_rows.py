@@ -74,6 +74,7 @@ def people(rows: int) -> wn.SealedTable:
     return wn.read_table(frame, schema={"a": 4, "b": 5}, relation="add-remove")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_more_rows_get_more_rounds_for_the_same_charge(delta: float) -> None:
     found = [

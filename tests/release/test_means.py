@@ -51,6 +51,7 @@ def test_every_cell_has_a_mean_within_the_declared_range(epsilon: float, delta: 
     assert (all_low <= low).all() and (high <= all_high).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_intervals_of_released_means_hold_the_truth(delta: float) -> None:
     data = small_groups()

@@ -45,6 +45,7 @@ def counts() -> wn.SealedCounts:
     return wn.counts(LOG, item="what", person="who", reading=wn.Reading(salt="s"))
 
 
+@pytest.mark.extras
 def test_exact_laws_of_neighbours_hold_and_twins_are_caught() -> None:
     found = [*labels_enumerated(quick=True), *labels_faithful(seed=5), *labels_twins()]
     assert [each for each in found if not each.passed] == []

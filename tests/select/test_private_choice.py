@@ -40,6 +40,7 @@ def missed(method, about: AboutScores, sizes: Sizes, counts: np.ndarray) -> floa
     return float(np.mean(off))
 
 
+@pytest.mark.extras
 def test_the_default_is_near_the_better_method_for_private_labels() -> None:
     """From one item per person, where noise on all is less, to hundreds, where rounds are."""
     factors, words = [], set()
