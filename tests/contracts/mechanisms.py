@@ -56,10 +56,12 @@ from winnow.numbers.bounds.mechanism import TailEdges
 from winnow.numbers.histogram.request import Histogram
 from winnow.numbers.joint import JointQuantiles
 from winnow.numbers.mechanism import HalvingQuantiles
+from winnow.numbers.methods import Cumulative
 from winnow.numbers.moments.audit import column as valued
 from winnow.numbers.moments.audit import made as made_sums
 from winnow.numbers.moments.bounded import BoundedSums
 from winnow.numbers.moments.measured import all_rows, first
+from winnow.numbers.request import Quantiles
 from winnow.numbers.tree import QuantileTree
 from winnow.read.groups import pair_text
 from winnow.read.people import PersonBound
@@ -621,6 +623,14 @@ def _quantiles() -> Iterator[Subject]:
     first_look = Describe(epsilon=1)
     every = first_look.plan(numbered(table())).mechanism
     yield Subject("description", every, table, looked, (), looks=True)
+
+    def read_off(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
+        plan = replace(cumulative.plan(numbered(data)), mechanism=mechanism)
+        return redeem(plan.map(lambda found: found.to_dict()), numbered(data), grant, tape)
+
+    cumulative = Quantiles("b", [0.5], epsilon=1, method=Cumulative())
+    read = cumulative.plan(numbered(table())).mechanism
+    yield Subject("quantiles, cumulative", read, table, read_off, (), looks=True)
     both = in_bins.plan(table()).mechanism
     yield Subject("histogram over private edges", both, table, counted, (), looks=True)
 

@@ -104,8 +104,9 @@ def test_the_planned_event_is_charged_and_the_plan_runs(
         assert released.receipt.mechanism == plan.name
         assert released.receipt.reason == plan.reason and bool(plan.reason) == (name == "auto")
         assert plan.run(baskets, seed=5).value == released.value
+        fresh = Watched(5.0, 1e-4, relation=relation)  # to which nothing was charged yet
         alone = wn.plan.itemsets(
-            about(people, public=public, relation=relation), budget=budget, **asked
+            about(people, public=public, relation=relation), budget=fresh, **asked
         )
         assert alone.event == plan.event and str(alone) == str(plan)
         assert alone.run(baskets, seed=5).value == released.value

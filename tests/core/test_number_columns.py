@@ -111,7 +111,7 @@ def test_conditions_are_about_numbers_of_the_grid() -> None:
     assert np.flatnonzero(mask_of(column, (None, 0.2))).tolist() == [0, 1, 2]
     assert np.flatnonzero(mask_of(column, [0.5, -1])).tolist() == [0, 3]
     for wrong in (0.3, "0.5", True, 7):
-        with pytest.raises(wn.ParameterError, match="no number of the column"):
+        with pytest.raises(wn.ParameterError, match="not a number of the column"):
             mask_of(column, wrong)
 
 

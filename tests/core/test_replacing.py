@@ -86,7 +86,7 @@ def test_made_up_data_replace_nobodys_own(tmp_path: Path, name: str) -> None:
     own = tmp_path / name
     own.write_text("my own\n")
     refused = invoke(["demo", "--write", tmp_path])
-    assert refused.exit_code == 2 and "it stays as it is" in refused.stderr
+    assert refused.exit_code == 2 and "it was left as it is" in refused.stderr
     assert own.read_text() == "my own\n"
     own.unlink()
     for _ in range(2):  # what it wrote itself may be written again
@@ -99,6 +99,6 @@ def test_the_demo_of_a_server_replaces_nobodys_own(tmp_path: Path, name: str) ->
     from winnow.serve.demo import prepare
 
     (tmp_path / name).write_text("my own\n")
-    with pytest.raises(DataError, match="it stays as it is"):
+    with pytest.raises(DataError, match="it was left as it is"):
         prepare(tmp_path)
     assert (tmp_path / name).read_text() == "my own\n"

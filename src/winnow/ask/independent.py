@@ -12,6 +12,7 @@ from winnow.ask.questions import Question, question_of, questions_of, taken
 from winnow.ask.sizes import IndependentSizes
 from winnow.core.released import Receipt
 from winnow.core.schema import Schema
+from winnow.core.unit import counted
 from winnow.errors import ParameterError, SessionExhausted
 from winnow.foreign import guarded
 from winnow.privacy.ledger.locks import Hold
@@ -91,8 +92,8 @@ class IndependentSession(OpenSession[IndependentSizes]):
             new = len(self._check(asked))
             if fresh is not None and new > fresh:
                 raise SessionExhausted(
-                    f"{new:,} new questions were asked, and only {fresh:,} new answers are left; "
-                    "questions that were answered before can be asked again"
+                    f"{counted(new, 'new question')} asked, and {counted(fresh, 'fresh answer')} "
+                    "left; questions that were answered before can be asked again"
                 )
             return self._ask(asked)
 

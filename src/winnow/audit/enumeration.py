@@ -27,6 +27,7 @@ from winnow.audit.neighbours import Boxes, Integers
 from winnow.audit.probabilities import Model, hockey_stick
 from winnow.audit.result import AuditResult
 from winnow.core.relation import Relation
+from winnow.numbers.joint import JointQuantiles
 from winnow.numbers.mechanism import HalvingQuantiles
 from winnow.numbers.tree import QuantileTree
 from winnow.privacy import BoundedRange, rows, zcdp_cost
@@ -87,6 +88,7 @@ def every_row_is_enumerated() -> AuditResult:
                 *on_unknown_universes(),
                 WeightsRounds(1, 1, 12),  # enumerated in ``ask.audit.claims``
                 HalvingQuantiles(1, Fraction(1), QuantileTree((1,), 2), 3, 1),  # ``numbers.audit``
+                JointQuantiles(1, (1,), 2, 3, 1),  # there, too
             )
         )
     }

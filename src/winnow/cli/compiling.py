@@ -19,7 +19,7 @@ NUMBA_CACHE_DIR=/opt/winnow-kernels winnow compile
 """
 
 Program = tuple[str, Callable[[], Any]]
-_SPENT: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-6, "seed": 1}
+_TERMS: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-6, "seed": 1}
 
 
 def programs() -> Iterator[Program]:
@@ -54,7 +54,7 @@ def _releases() -> Iterator[Program]:
     import winnow as wn
 
     def released(columns: int, asked: Any, method: Any, size: int = 5) -> Callable[[], Any]:
-        return lambda: wn.release(_table(columns, size), asked, method=method, **_SPENT)
+        return lambda: wn.release(_table(columns, size), asked, method=method, **_TERMS)
 
     for method in ("graphical", "adaptive", "tables"):
         yield f"releases, {method}", released(5, wn.marginals(2), method)
@@ -75,7 +75,7 @@ def _releases() -> Iterator[Program]:
 def _questions() -> None:
     import winnow as wn
 
-    with wn.ask(_table(4), max_queries=40, **_SPENT) as session:
+    with wn.ask(_table(4), max_queries=40, **_TERMS) as session:
         for place in range(5):
             session.ask(wn.where(c0=place, c1=[0, 1]))
 
@@ -100,7 +100,7 @@ def _itemsets() -> Iterator[Program]:
             rows = [np.unique(row).tolist() for row in drawn]
             rows += [list(range(size + 1))] * 400
             baskets = wn.read_baskets(rows, unit="basket", max_items=40)
-            wn.itemsets(baskets, size=size, **_SPENT, **more)
+            wn.itemsets(baskets, size=size, **_TERMS, **more)
 
         return run
 
@@ -114,7 +114,7 @@ def _gaps() -> None:
     import winnow as wn
 
     counts = (5_000 * _made_up(2, 1 << 18)).astype(int)
-    wn.select(wn.seal_scores(counts, monotone=True), method="large-margin", **_SPENT)
+    wn.select(wn.seal_scores(counts, monotone=True), method="large-margin", **_TERMS)
 
 
 def _rules() -> None:
@@ -136,7 +136,7 @@ def _linear_programs() -> Iterator[Program]:
             problem = wn.lp_problem(
                 matrix, sides, np.ones(columns), opt=1.0, relation="substitution"
             )
-            wn.lp(problem, method=wn.ScalarSides(sensitivity=1e-6, rounds=rounds), **_SPENT)
+            wn.lp(problem, method=wn.ScalarSides(sensitivity=1e-6, rounds=rounds), **_TERMS)
 
         return run
 

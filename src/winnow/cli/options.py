@@ -177,7 +177,10 @@ def bound_of(flag: str, text: str | None) -> int | str | None:
     if text is None or text == "auto":
         return text
     with instead(ParameterError(f"{flag} {text!r} is neither a whole number nor auto"), ValueError):
-        return int(text)
+        most = int(text)
+    if most < 1:
+        raise ParameterError(f"{flag} {most} is below 1; give at least 1, or auto")
+    return most
 
 
 @dataclass(frozen=True)

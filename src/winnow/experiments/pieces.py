@@ -9,6 +9,7 @@ from typing import Any
 
 from winnow.core.saving import write_whole
 from winnow.errors import DataError, ParameterError
+from winnow.foreign import instead
 
 
 class Pieces:
@@ -32,13 +33,12 @@ class Pieces:
     def _read(self) -> list[str]:
         """The lines of the file that are whole, after a look at its settings."""
         lines = self._path.read_text(encoding="utf-8").split("\n")
-        try:
+        nothing = DataError(
+            f"{self._path} does not begin with the settings of a run; leave --resume out to begin "
+            "anew"
+        )
+        with instead(nothing, ValueError, TypeError, KeyError):
             made = json.loads(lines[0])["settings"]
-        except (ValueError, TypeError, KeyError):
-            raise DataError(
-                f"{self._path} does not begin with the settings of a run; leave --resume out to "
-                "begin anew"
-            ) from None
         if made != json.loads(self._first)["settings"]:
             raise ParameterError(
                 f"the parts in {self._path} belong to a run with other settings, "

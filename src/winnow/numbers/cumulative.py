@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -49,9 +49,15 @@ class CumulativeQuantiles:
         """What the receipt calls it."""
         return f"cumulative counts of {self.size:,} numbers; {self.prefixes.name}"
 
+    @property
+    def inner(self) -> Any:
+        """What draws: the quantiles are made of its noisy numbers."""
+        return self.prefixes.mechanism
+
     def promise(self, relation: Relation) -> Promise:
         """What one release is charged, and why."""
-        return self.prefixes.mechanism.promise(relation)
+        promised: Promise = self.inner.promise(relation)
+        return promised
 
     def guarantee(self, promised: Promise) -> Guarantee:
         """That of the prefixes."""

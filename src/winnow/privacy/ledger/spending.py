@@ -20,7 +20,8 @@ def spent_of(entries: Iterable[Entry]) -> dict[str, SpentSoFar]:
         if entry.kind == "charge":
             charged[entry.dataset][json.dumps(entry.body["event"], sort_keys=True)] += 1
         elif entry.kind == "open":
-            relation = Relation.parse(entry.body["account"]["cap"]["relation"])
+            account = entry.body.get("account", {"cap": entry.body})  # as version 1 opened it
+            relation = Relation.parse(account["cap"]["relation"])
             found[entry.dataset] = SpentSoFar(relation)
     for label, events in charged.items():
         for text, times in events.items():  # equal events together: sums do not ask for an order
