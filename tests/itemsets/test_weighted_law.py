@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import winnow as wn
-from reference.weighted_lists import Charged, ListLaw, Rows
+from reference.weighted_lists import LONGEST, Charged, ListLaw, Rows
 from winnow.audit.fidelity import chi_square_p_value
 
 NAMES = "abc"
@@ -27,11 +27,14 @@ def at_the_border(times: float) -> Rows:
     return [row for row, many in kinds.items() for _ in range(round(times * many))]
 
 
-def sealed(rows: Rows, m: int, relation: str, *, private: bool) -> wn.SealedBaskets:
+def sealed(
+    rows: Rows, m: int, relation: str, *, private: bool, max_items: int | None = None
+) -> wn.SealedBaskets:
     """Baskets in order: m of them are a person's."""
     pairs = [(b // m, b, NAMES[i]) for b, row in enumerate(rows) for i in row]
     frame = pd.DataFrame(pairs, columns=["who", "basket", "item"])
     how: dict[str, Any] = {"items": None if private else list(NAMES), "relation": relation}
+    how["max_items"] = max_items
     how |= {"unit": "basket"} if m == 1 else {"person": "who", "max_baskets": m}
     return wn.read_baskets(frame, layout=wn.Pairs(basket="basket", item="item"), **how)
 
@@ -45,15 +48,18 @@ def compared(
     m: int,
     relation: str,
     private: bool,
+    max_items: int | None = None,
+    longest: int | None = None,
 ) -> float:
-    """A bound on the p-value of what the verb draws."""
-    baskets = sealed(rows, m, relation, private=private)
+    """A bound on the p-value of what the verb draws, were its threshold for that length."""
+    baskets = sealed(rows, m, relation, private=private, max_items=max_items)
     asked = {"size": size, "k": k, "epsilon": epsilon, "delta": delta, "method": "weighted"}
     found = [wn.itemsets(baskets, **asked, seed=seed) for seed in range(DRAWN)]
     codes = {name: code for code, name in enumerate(NAMES)}
     seen = Counter(tuple(tuple(codes[i] for i in itemset) for itemset in r.value) for r in found)
     charged = Charged.by(found[0].receipt.event)
-    law = ListLaw(charged, size, k, m, replaced=relation == "substitution")
+    law = ListLaw(charged, size, k, m, replaced=relation == "substitution",
+                  longest=longest or max_items or LONGEST)  # fmt: skip
     expected = law.drawn(rows, len(NAMES), SIMULATED, seed=7)
     lists = sorted(expected)
     observed = [seen[each] for each in lists] + [
@@ -84,3 +90,12 @@ def test_the_verb_draws_the_law_of_its_receipt(
         rows = at_the_border(m * sqrt(2 if relation == "substitution" else 1))
     p = compared(rows, size, 2, epsilon, delta, m, relation, private)
     assert p > 1e-6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("m", [1, 2])
+def test_a_bound_on_baskets_lowers_the_threshold_that_is_drawn(m: int) -> None:
+    rows = at_the_border(m)
+    asked = (rows, 2, 2, 4.0, 0.2, m, "add-remove", True)
+    assert compared(*asked, max_items=3) > 1e-6
+    assert compared(*asked, max_items=3, longest=LONGEST) < 1e-9

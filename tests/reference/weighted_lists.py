@@ -54,6 +54,8 @@ class ListLaw:
     k: int
     m: int = 1
     replaced: bool = False
+    longest: int = LONGEST
+    """The most items of a basket that adds to any."""
 
     def _spread(self, part: Fraction, shares: Any) -> Any:
         """The scale of Laplace noise, or the deviation of Gaussian noise, in units of weights."""
@@ -74,8 +76,8 @@ class ListLaw:
             return erfc((least - 1) / (sqrt(2) * spread)) / 2
 
         def passes(least: int) -> bool:
-            others = (self.m - 1) * LONGEST * above(least)
-            lengths = (1, 2, 3, *range(4, LONGEST + 1, 4))
+            others = (self.m - 1) * self.longest * above(least)
+            lengths = (*range(1, min(3, self.longest) + 1), *range(4, self.longest + 1, 4))
             return all(
                 n * above(least - self.m * isqrt(UNIT**2 // n)) + others <= lost for n in lengths
             )
@@ -107,7 +109,7 @@ class ListLaw:
         counts = np.zeros(items)
         for row in rows:
             each = isqrt(UNIT**2 // len(row)) if self.charged.squares else UNIT // len(row)
-            counts[list(row)] += each * (len(row) <= LONGEST)
+            counts[list(row)] += each * (len(row) <= self.longest)
         spread = self._spread(self.charged.items, 1.0)
         noisy = counts + self._noise(rng, spread, (draws, items))
         kept = np.ones((draws, items), bool)
