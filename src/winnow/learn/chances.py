@@ -124,6 +124,11 @@ class ScoredPredictor(Predictor):
         """Whether scores are log odds, as far as the model knows, without calibration."""
         return True
 
+    @property
+    def gives_chances(self) -> bool:
+        """Whether ``predict_proba`` says something."""
+        return self.calibration is not None or self._sure
+
     @guarded
     def predict_proba(self, X: Any) -> Any:
         """The chance of each class for every row: an array, or of a pandas frame a frame like it.
@@ -132,7 +137,7 @@ class ScoredPredictor(Predictor):
         model says by itself. Where classes count the same (balanced), a class may be predicted
         though its calibrated chance is below one half.
         """
-        if self.calibration is None and not self._sure:
+        if not self.gives_chances:
             raise ParameterError(
                 "one rule gives no chances by itself; learn with calibrated=True, which measures "
                 "them"

@@ -106,6 +106,11 @@ class PrivateClassifier:
     def predict(self, X: Any) -> NDArray[Any]:
         """The predicted class of every row."""
         predictor = self.predictor_
+        self._check(X)
+        return np.asarray(predictor.predict(X))
+
+    def _check(self, X: Any) -> None:
+        """Refuse rows that are not like those that were fitted."""
         _check_numbers(X)
         shape = np.shape(X)
         expected = getattr(self, "n_features_in_", None)
@@ -114,15 +119,21 @@ class PrivateClassifier:
                 f"X has {shape[1]} features, but {type(self).__name__} is expecting {expected} "
                 "features as input"
             )
-        return np.asarray(predictor.predict(X))
 
     @property
     def predict_proba(self) -> Any:
         """What gives the chance of each class for every row of X, of models that say chances."""
-        model = self.predictor_
-        if not hasattr(model, "predict_proba"):
-            raise AttributeError(f"{model.kind} gives no chances; learn rules over columns")
-        return lambda X: np.asarray(model.predict_proba(X))
+        if not getattr(self.predictor_, "gives_chances", False):
+            raise AttributeError(
+                f"{self.predictor_.kind} gives no chances; take calibrated=True, or another method"
+            )
+        return self._chances
+
+    @guarded
+    def _chances(self, X: Any) -> NDArray[np.float64]:
+        self._check(X)
+        model: Any = self.predictor_
+        return np.asarray(model.predict_proba(X))
 
     @guarded
     def score(self, X: Any, y: Any) -> float:
