@@ -915,7 +915,7 @@ def test_fresh_answers_can_be_limited() -> None:
         assert kinds == ["unchecked"] * 8 and weights.rounds == 0
         assert sum(each.kind == "fresh" for each in weights.ask_many(asked, fresh=1)) == 1
     with asking(table, method="independent", **options) as single:
-        with pytest.raises(wn.SessionExhausted, match="3 new answers"):
+        with pytest.raises(wn.SessionExhausted, match="3 fresh answers"):
             single.ask_many(asked, fresh=3)
         assert single.rounds == 0
         single.ask_many(asked[:3], fresh=3)

@@ -113,6 +113,7 @@ def test_the_plan_for_private_labels_is_what_is_charged_and_run(
     same(wn.plan.top_k(about, **asked), wn.top_k(counts, seed=3, **asked), counts, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("case", LOGGED)
 def test_the_plan_for_labels_of_a_log_is_what_is_charged_and_run(

@@ -53,6 +53,7 @@ def program(about: dict[str, Any], *, sides: bool = True) -> wn.LpProblem:
     return wn.lp_problem(A, B if sides else None, C, **{"opt": 30, **about})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", PROGRAMS)
 def test_the_plan_of_a_program_is_what_is_charged_and_run(case: str) -> None:
     about, method, more = PROGRAMS[case]

@@ -101,6 +101,7 @@ def test_more_epsilon_brings_model_and_answers_nearer_to_the_truth(family: Famil
     assert (found[-1] < 1e-3).all()  # noise below one row
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_more_rows_bring_model_and_answers_nearer_to_the_truth(family: Family) -> None:
     few, many = (distances(family, 3.0, rows, 2) for rows in (500, 10_000))

@@ -150,6 +150,7 @@ SETTINGS: list[tuple[Relation, float, list[str]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("relation", "delta", "statistics"), SETTINGS)
 @pytest.mark.parametrize("values", [[20, 40, 90] * 30, [0] * 30, [3, 97]], ids=str)
 def test_intervals_hold_and_errors_are_as_said(

@@ -54,6 +54,7 @@ def reached(epsilon: float, readings: list[float]) -> float:
     return float(best[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.05, 0.2, 0.5])
 @pytest.mark.parametrize("delta", [1e-2, 1e-4])
 def test_nobody_gains_by_choosing_when_to_stop(epsilon: float, delta: float) -> None:

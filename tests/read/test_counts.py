@@ -101,6 +101,7 @@ PEOPLE = st.dictionaries(
 )
 
 
+@pytest.mark.extras
 @given(people=PEOPLE, bound=st.integers(1, 3))
 @settings(max_examples=8)
 def test_one_person_moves_at_most_the_bound_of_counts_by_one(

@@ -36,6 +36,7 @@ SCHEMA = wn.Schema.parse({"a": 2, "b": 3})
 WORKLOAD = marginals(2).over(SCHEMA)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", list(Relation))
 @pytest.mark.parametrize("mechanism", [GAUSSIAN, LAPLACE], ids=lambda m: m.measurement)
 def test_a_table_and_a_round_after_it_keep_to_what_is_charged(
