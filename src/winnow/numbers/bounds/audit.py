@@ -16,6 +16,7 @@ from winnow.audit.fidelity import chi_square_p_value, fidelity_result
 from winnow.audit.result import AuditResult, as_twin
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
+from winnow.core.unit import counted
 from winnow.numbers.bounds.crossing import NONE
 from winnow.numbers.bounds.edges import EdgesOfSide
 from winnow.numbers.bounds.mechanism import TailEdges
@@ -101,7 +102,8 @@ def enumerate_bounds(model: BoundsModel) -> AuditResult:
                     one, other = (*others, *own), (*others, *new)
                     worst = max(worst, model.told(_sorted(one), _sorted(other)))
     return enumeration(
-        "Bounds: those of neighbours are as close as was charged.",
+        f"Bounds, a person with {counted(many, 'row')}: those of neighbours are as close as was "
+        "charged.",
         model.mechanism,
         model.relation,
         float(model.mechanism.epsilon),

@@ -12,6 +12,7 @@ from itertools import pairwise
 from winnow.audit.result import AuditResult, as_twin
 from winnow.core.relation import Relation
 from winnow.core.together import Together
+from winnow.core.unit import counted
 from winnow.numbers.audit.halving import HalvingModel, Rows, made, neighbours
 from winnow.numbers.histogram.plan import planned
 from winnow.numbers.histogram.request import Histogram
@@ -68,7 +69,8 @@ def enumerate_histogram(
             worst = max(worst, abs(math.log(p[edge] / q[edge])) + moved / noise)
     return AuditResult(
         "enumeration",
-        "A histogram over private edges: edges and counts of neighbours are as close as charged.",
+        f"A histogram over private edges, a person with {counted(rows, 'row')}: edges and counts "
+        "of neighbours are as close as charged.",
         mechanism.name,
         str(relation),
         mechanism.promise(relation).citation,

@@ -61,8 +61,8 @@ def enumerate_look(
     look = farthest / float(mechanism.noise_scale(mechanism.epsilon, utility))
     rest = max(way.guarantee(way.promise(relation)).epsilon for way in mechanism.ways)
     return enumeration(
-        "A look at counts, and what follows from it: no output's log-probability moves by more "
-        "than epsilon.",
+        f"A look at scores that a person moves down by {utility.down} and up by {utility.up} at "
+        "most, and what follows from it: no output's log-probability moves by more than epsilon.",
         mechanism,
         relation,
         float(exact("epsilon", mechanism.epsilon)),
@@ -79,8 +79,12 @@ def _steps(utility: Utility) -> list[float]:
 
 def looked_enumerated() -> Iterator[AuditResult]:
     """Monotone scores and others, under both relations."""
-    for relation, monotone in product(Relation, (True, False)):
-        yield enumerate_look(made(), Utility.declare(1, monotone=monotone, relation=relation))
+    utilities = [
+        Utility.declare(1, monotone=monotone, relation=relation)
+        for relation, monotone in product(Relation, (True, False))
+    ]
+    for utility in dict.fromkeys(utilities):  # replacing one moves either kind alike
+        yield enumerate_look(made(), utility)
 
 
 def looked_twins() -> Iterator[AuditResult]:
