@@ -69,8 +69,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.get_closest_marker("slow"):
             claim = (item.path, getattr(item, "originalname", item.name))
             case, cases[claim] = cases[claim], cases[claim] + 1
-            if case and case % 4 != 1 and "WINNOW_WHOLE_SWEEPS" not in os.environ:
-                out.append(item)  # of a sweep the first case, and then every fourth one
+            if case and case % 8 != 1 and "WINNOW_WHOLE_SWEEPS" not in os.environ:
+                out.append(item)  # of a sweep the first two cases, and then every eighth one
                 continue
             if case or not hasattr(item, "callspec"):
                 item.add_marker("extras")

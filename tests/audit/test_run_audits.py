@@ -1,5 +1,6 @@
 """The whole run, as `winnow audit --quick` does it."""
 
+import os
 from dataclasses import FrozenInstanceError, replace
 
 import pytest
@@ -56,6 +57,9 @@ def test_results_come_in_the_order_of_kinds_and_progress_hears_each(
     assert sorted(told) == sorted(result.claim for result in results)
 
 
+@pytest.mark.skipif(
+    "WINNOW_WHOLE_SWEEPS" not in os.environ, reason="a second run of all audits takes minutes"
+)
 def test_several_processes_find_the_same(run: tuple[list[AuditResult], list[str]]) -> None:
     assert run_audits(quick=True, seed=SEED, processes=2) == run[0]
 

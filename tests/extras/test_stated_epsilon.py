@@ -90,6 +90,7 @@ def test_what_a_receipt_states_is_not_below_what_its_event_reaches(verb: str) ->
     assert least(done.receipt.event, delta) <= stated.epsilon + 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("event", EXACT, ids=lambda event: type(event).__name__)
 def test_an_odometer_reads_no_less_than_is_reached(event: Event) -> None:
     odometer = wn.Odometer()
@@ -107,6 +108,7 @@ MIXES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("accountant", ["combined", "gaussian", "zcdp"])
 @pytest.mark.parametrize("events", MIXES)
 def test_a_budget_is_never_used_less_than_its_charges_reach(
@@ -132,6 +134,7 @@ def test_a_budget_is_never_used_less_than_its_charges_reach(
     assert least(Compose(tuple(events)), DELTA) <= high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", range(12))
 def test_a_year_is_charged_no_less_than_it_reaches(place: int) -> None:
     programme, closed = list(oracle().programmes().values())[place]
