@@ -99,3 +99,8 @@ def test_a_method_without_a_bound_below_all_rows_is_not_taken() -> None:
     found = planned({"a": 2, "b": 2, "c": 2}, n=900, epsilon=1.0, delta=1e-6, max_queries=10**6)
     assert found.compared[1].bound >= 1
     assert found.method == "multiplicative-weights"
+
+
+def test_the_cut_of_small_noise_is_the_same_on_both_sides_of_its_border() -> None:
+    below, above = normal_within(0.9999e-6) / 0.9999e-6, normal_within(1.0001e-6) / 1.0001e-6
+    assert 0 < below - above < 1e-6

@@ -338,3 +338,9 @@ def test_the_supports_of_too_many_subsets_are_refused_beforehand() -> None:
     assert wn.plan.itemsets(about, k=15, **asked).mechanism
     with pytest.raises(wn.ParameterError, match="ask for a shorter list"):
         wn.plan.itemsets(about, k=17, **asked)
+
+
+def test_a_long_list_without_subsets_measures_no_more_supports_than_it_has() -> None:
+    """What bounds the supports of subsets refused long lists of which no support was asked."""
+    about = wn.plan.baskets(items=3_000)
+    assert wn.plan.itemsets(about, size=2, k=2**20 + 1, epsilon=1, method="exponential").mechanism

@@ -36,7 +36,7 @@ def laplace_within(scale: float) -> float:
 
 
 _SHARP = 1e-6
-"""Below it the cut is nothing, and the formula loses digits."""
+"""Below it the cut takes less than a part of 1e-6 off, and the formula loses digits."""
 
 Cells = tuple[tuple[int, ...], ...]
 """Cells of a domain: a code for each column."""

@@ -11,7 +11,9 @@ from winnow.errors import ParameterError
 _TRIES, _QUICK = 60, 8
 """So many tries at most; where so few do not do, every second one halves what is left."""
 _LEAST_EPSILON, _MOST_EPSILON = 2.0**-20, 2.0**20
+"""Where an epsilon is looked for: a millionth to a million, beyond what anybody asks for."""
 _CLOSE = 1e-4
+"""By which part the epsilon that is found may be above the least one: four digits are shown."""
 _TINY = 1e-12
 """An error of 0 has no logarithm."""
 

@@ -34,12 +34,15 @@ from winnow.select.mechanisms.noisy_counts import promise_with_counts
 from winnow.select.mechanisms.ranked import Found, RankedSelection
 
 FREE_SIZE = 4
-"""Itemsets of up to so many items are mined whatever baskets hold."""
+"""Itemsets of up to so many items are mined whatever baskets hold: a basket of n items has fewer
+than n^4 / 24 of them, of larger ones up to 2^n."""
 MOST_OF_A_BASKET = 1 << 20
-"""So many itemsets of a size, or of a smaller one, a basket may have beyond that: a walk may meet
-all of them. Baskets of 60 items have half as many itemsets of 4."""
+"""So many itemsets of a size, or of a smaller one, a basket may have beyond that. Where no two
+baskets share one the walk meets them all, in .1 us each (300 made-up baskets of 22 items, sets of
+12: 19 s); else it ends far earlier (of 43 items, sets of 5: .2 s). Baskets of 60 items have half
+as many itemsets of 4."""
 MOST_SUPPORTS = 1 << 20
-"""So many supports are measured at most."""
+"""So many supports of subsets are measured at most: each is a question of its own."""
 LARGEST_JOINED = 2
 """Of baskets that nothing bounds, in an engine."""
 
@@ -149,7 +152,7 @@ class FrequentItemsets:
                 f"size={self.size}: a basket {has} itemsets of up to {self.size} items, and "
                 f"{MOST_OF_A_BASKET:,} can be looked at; {mend}lower size"
             )
-        if self._most_numbers() > MOST_SUPPORTS:
+        if self.subsets and self._most_numbers() > MOST_SUPPORTS:
             raise ParameterError(
                 f"supports='subsets' of {self.k:,} itemsets of {self.size} items are up to "
                 f"{self._most_numbers():,} numbers, and at most {MOST_SUPPORTS:,} are measured; "

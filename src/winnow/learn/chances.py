@@ -40,7 +40,7 @@ class ChanceCurve:
     offset: float = 0.0
 
     def to_dict(self) -> dict[str, float]:
-        """As plain data."""
+        """Slope and offset as plain data, ready for JSON."""
         return {"slope": self.slope, "offset": self.offset}
 
 

@@ -40,7 +40,10 @@ class RulePredictor(ScoredPredictor):
         return self.rule.positive(codes, rows).astype(np.intp)
 
     def scores(self, codes: Codes, rows: int) -> Floats:
-        """As much for the class that the rule says, always: calibration says what it is worth."""
+        """Nats for the class that the rule predicts, and 0 for the other; the same in every row.
+
+        What a prediction is worth, calibration says.
+        """
         said = self.of_codes(codes, rows)
         return np.where(said[:, None] == np.arange(2), _SAID, 0.0)
 

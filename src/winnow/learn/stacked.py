@@ -24,8 +24,9 @@ class StackedPredictor(ScoredPredictor):
     """Points of an additive model and votes of rules; the class with more is predicted."""
 
     points: tuple[tuple[int, Integers], ...] = ()
-    """As those of an additive model."""
+    """The place of each column that is used, and its points: classes by values."""
     start: tuple[int, ...] = ()
+    """What each class has before any column."""
     rules: tuple[Rule, ...] = ()
     numbers: tuple[int, ...] = ()
     """The numbers of the rules in their class."""

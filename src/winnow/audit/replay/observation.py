@@ -156,10 +156,10 @@ def _json(text: str, path: str, seen: Observation) -> None:
 
 def _error(error: BaseException, seen: Observation) -> None:
     """The whole chain: what stands behind an error can be read by whoever catches it."""
-    todo: list[tuple[str, BaseException | None]] = [("error", error)]
+    left: list[tuple[str, BaseException | None]] = [("error", error)]
     known: set[int] = set()
-    while todo:
-        path, found = todo.pop()
+    while left:
+        path, found = left.pop()
         if found is None or id(found) in known:
             continue
         known.add(id(found))
@@ -169,7 +169,7 @@ def _error(error: BaseException, seen: Observation) -> None:
         seen[f"{path}.args"] = ("text", repr(found.args))
         seen[f"{path}.attributes"] = ("text", repr(sorted(vars(found).items())))
         seen[f"{path}.place"] = ("text", where)
-        todo += [(f"{path}.cause", found.__cause__), (f"{path}.context", found.__context__)]
+        left += [(f"{path}.cause", found.__cause__), (f"{path}.context", found.__context__)]
 
 
 def _files(folder: Path, seen: Observation) -> None:

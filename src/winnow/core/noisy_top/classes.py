@@ -152,7 +152,8 @@ def _first_row(level: Integers, free: Integers, stream: BitStream) -> int:
     The rows after one that takes all that is free have weight 0, whatever stands at their level.
     """
     with np.errstate(divide="ignore"):
-        passed = np.cumsum(np.log1p(-np.minimum(level[:-1] / free[:-1], 1.0)))
+        rest = np.maximum(free - level, 0)[:-1]  # whole numbers: no digit of it is lost
+        passed = np.cumsum(np.log(rest / free[:-1]))
         logs = np.log(level / free) + np.concatenate([[0.0], passed])
 
     def weights() -> list[int]:
