@@ -45,7 +45,7 @@ def test_what_is_chosen_by_default_and_that_the_receipt_says_why(
 @pytest.mark.parametrize(
     ("public", "delta", "named"),
     [
-        (False, 1e-6, "where the noisy support is 430 or more: limited-domain"),
+        (False, 1e-6, "where the noisy support is 538 or more: limited-domain"),
         (True, 1e-6, "exponential, 50 times"),
         (True, 0.0, "weighted or canonical-adaptive"),
     ],

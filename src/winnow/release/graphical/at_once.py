@@ -39,6 +39,7 @@ _ROUNDS, _TAKEN = 24, 3
 """Rounds in which a model of some tables grows, the first third by pairs only; and in each as many
 tables are taken as this part of the columns."""
 _L1 = math.sqrt(2 / math.pi)
+"""The mean size of a standard normal number."""
 
 
 @dataclass(frozen=True, eq=False)

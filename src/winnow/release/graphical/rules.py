@@ -56,10 +56,6 @@ MOST_ROUNDS = 4.0
 """For every column."""
 LEAST_PURE, MOST_PURE = 0.2, 2.0
 """Rounds without a delta, for every column: the fewest and the most."""
-PURE_BETTER = 0.85
-"""Where Laplace noise in as many rounds is so much smaller than Gaussian noise, as it is for up to
-five columns or so, a delta is left alone: rounds had 0.82 to 0.98 of the error on books-5 and
-generated-5 (epsilon .1 and 1), and more than with a delta on the larger ones."""
 UNSEEN = 0.2
 """The total variation distance of a table of columns that depend on each other from one of columns
 alone, and the largest error of a table that was not measured, as a part of the rows. Chosen on 61

@@ -24,7 +24,6 @@ from winnow.release.graphical.planned_at_once import (
 from winnow.release.graphical.rules import (
     MODEL_CELLS,
     MOST_FIRST,
-    PURE_BETTER,
     SELECTION_SHARE,
     model_cells,
     power,
@@ -121,7 +120,7 @@ def wide_settings(method: Graphical, terms: ReleaseTerms) -> WideSettings | AtOn
         pure = replace(terms, accountant="pure")
         without = noise_of_pair(pure, pairs)
         without *= math.sqrt(max(1, rule.rounds) / len(terms.schema.columns))
-        if terms.accountant == "best" and not terms.pure and without <= PURE_BETTER * nu:
+        if terms.accountant == "best" and not terms.pure and without < nu:
             return wide_settings(method, pure)
     cells = method.model_cells or model_cells(nu)
     every = tables_inside(situation.sets)
