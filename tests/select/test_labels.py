@@ -68,8 +68,8 @@ def test_weights_that_stay_in_the_engine_release_the_same_labels() -> None:
 class KeptPeople(ListedPeople):
     """The weights of a few people, as an engine keeps them."""
 
-    def summed(self, most: int, without: Any = ()) -> ItemWeights:
-        found = super().summed(most, without)
+    def summed(self, most: int, within: Any = None) -> ItemWeights:
+        found = super().summed(most, within)
         return ItemWeights((), ListedCounts(np.asarray(found.values), found.items))
 
 
@@ -238,7 +238,7 @@ def test_a_plan_for_a_log_refuses_ready_counts_before_the_charge() -> None:
 class Gone(Weights):
     """A log that was deleted."""
 
-    def summed(self, most: int, without: Any = ()) -> ItemWeights:
+    def summed(self, most: int, within: Any = None) -> ItemWeights:
         raise wn.DataError("the log is gone")
 
 

@@ -24,6 +24,7 @@ from winnow.select.choice import PlannedNoise, least
 from winnow.select.counts_margin import counts_margin
 from winnow.select.crossing.groups import EachGroup, Listing, OverPairs
 from winnow.select.crossing.private_labels import EVERY
+from winnow.select.label_choice import best_rounds
 from winnow.select.label_methods import TruncatedLaplace, WeightedGaussian
 from winnow.select.label_recall import by_laplace, by_limited_domain, by_weights, recall_losses
 from winnow.select.methods import PRIVATE_LABELS, SCORES, PickMethod, Sizes, check_kind
@@ -212,7 +213,9 @@ def _word_of_private(about: AboutScores, sizes: Sizes, inside: Sizes | None, wei
     ways = {}
     if weighs:
         cap = WeightedGaussian().most(about)
-        ways[WeightedGaussian.word()] = by_weights(about, sizes, cap, 0.0)
+        ways[WeightedGaussian.word()] = by_weights(
+            about, sizes, cap, 0.0, best_rounds(about, sizes, cap)
+        )
     if about.max_items is not None:
         ways[TruncatedLaplace.word()] = by_laplace(about, sizes, about.max_items)
     if inside is not None:
