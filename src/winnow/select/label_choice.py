@@ -108,7 +108,7 @@ def in_rounds(
     share: float = 1.0,
     *,
     first: float = float(FIRST_ROUND),
-    staying: float = float(STAYING),
+    staying: float | None = float(STAYING),
 ) -> list[WeightNoise]:
     """The noise of every round, which have a share of the privacy loss together."""
     lost = float(exact("delta", sizes.delta)) / 2

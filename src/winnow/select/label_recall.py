@@ -152,7 +152,9 @@ def _shapes(
 ) -> list[tuple[int, Fraction]]:
     """Rounds of weights, and what peels after them; what is given is kept."""
     several = (1, 2) if about.weighed and about.names_travel else (1,)
-    return list(product(several if rounds is None else (rounds,), PEELS if peel is None else (peel,)))
+    return list(
+        product(several if rounds is None else (rounds,), PEELS if peel is None else (peel,))
+    )
 
 
 @lru_cache(maxsize=256)
