@@ -33,6 +33,7 @@ from winnow.select.table import (
     in_order,
     mechanism_of,
     noises,
+    noisy_labels,
     private_mechanism,
     unit_of,
 )
@@ -196,7 +197,7 @@ def _private(about: AboutScores, sizes: Sizes, ordered: bool | None) -> tuple[To
                 "noisy counts of private labels need a bound on the items of a person; count with "
                 "max_items="
             )
-        return TruncatedLaplace(), "labels are private, and their counts are wanted"
+        return noisy_labels(about.utility), "labels are private, and their counts are wanted"
     inside = _inside(about, sizes)
     weighs = sizes.accountant != "pure" and (about.weighed or most is not None)
     word = _word_of_private(replace(about, groups=None, bound=None), sizes, inside, weighs)
