@@ -45,6 +45,9 @@ from winnow.numbers.histogram.verb import histogram_of
 from winnow.numbers.moments.request import Moments
 from winnow.numbers.moments.result import ReleasedMoments
 from winnow.numbers.moments.verb import moments_of
+from winnow.numbers.regress.request import Regression
+from winnow.numbers.regress.result import ReleasedRegression
+from winnow.numbers.regress.verb import regressed
 from winnow.numbers.request import Quantiles
 from winnow.numbers.result import ReleasedQuantiles
 from winnow.numbers.verb import quantiles_of
@@ -67,8 +70,7 @@ from winnow.select.verb import compared, discovered, most_common, open_above, se
 
 Asked = TypeVar(
     "Asked", Above, Ask, Boost, Bounds, Describe, FindLabels, Histogram, Itemsets, Lp, Mips,
-    Moments, Quantiles, Release, Select, Tabulate, TopK,
-
+    Moments, Quantiles, Regression, Release, Select, Tabulate, TopK,
 )  # fmt: skip
 
 
@@ -209,6 +211,11 @@ class Session:
     def moments(self, asked: Moments) -> Released[ReleasedMoments]:
         """``winnow.moments`` of this session's table, charged to its budget."""
         return moments_of(self._own_table(), self._paid(asked))
+
+    @takes(Regression)
+    def regress(self, asked: Regression) -> Released[ReleasedRegression]:
+        """``winnow.regress`` of this session's table, charged to its budget."""
+        return regressed(self._own_table(), self._paid(asked))
 
     @takes(Quantiles)
     def quantiles(self, asked: Quantiles) -> Released[ReleasedQuantiles]:

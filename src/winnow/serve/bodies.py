@@ -11,6 +11,7 @@ from winnow.describe.request import Describe
 from winnow.itemsets.request import Itemsets
 from winnow.numbers.histogram.request import PlannedHistogram
 from winnow.numbers.moments.request import PlannedMoments
+from winnow.numbers.regress.request import PlannedRegression
 from winnow.numbers.request import PlannedQuantiles
 from winnow.select.request import FindLabels
 from winnow.serve.asked import ReleaseOf, SelectOf, TabulateOf, TopKOf
@@ -177,6 +178,19 @@ else:
 
 if TYPE_CHECKING:
 
+    class RegressOrder(Order, kw_only=True, frozen=True):
+        """A column of numbers as a linear function of others."""
+
+        target: str
+        features: list[str]
+        delta: float
+        level: float
+else:
+    RegressOrder = body("RegressOrder", PlannedRegression, Order, "regress", {"target": Name})
+
+
+if TYPE_CHECKING:
+
     class HistogramOrder(Order, kw_only=True, frozen=True):
         """Counts of the rows in the bins of a column of numbers."""
 
@@ -228,6 +242,7 @@ AnyOrder = (
     | MomentsOrder
     | QuantilesOrder
     | HistogramOrder
+    | RegressOrder
     | DescribeOrder
     | ItemsetsOrder
     | ReleaseOrder

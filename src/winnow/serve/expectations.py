@@ -27,6 +27,7 @@ from winnow.serve.orders import (
     moments_of,
     plan_of,
     quantiles_of,
+    regression_of,
     release_of,
     tables_of,
 )
@@ -75,6 +76,8 @@ def _of_kind(opened: OpenDataset, order: bodies.AnyOrder, budget: Budget) -> Exp
             return _histogram(opened, order, budget)
         case bodies.DescribeOrder():
             return _described(opened, order, budget)
+        case bodies.RegressOrder():
+            return _regression(opened, order, budget)
         case bodies.ItemsetsOrder():
             return _itemsets(opened, order, budget)
         case bodies.ReleaseOrder():
@@ -147,6 +150,13 @@ def _moments(opened: OpenDataset, order: bodies.MomentsOrder, budget: Budget) ->
     _, planned = moments_of(opened.stand_in, order, budget)
     what = "mean" if "mean" in planned.asked.statistics else "number"
     says = f"the largest standard error of a {what}, in the unit of its column"
+    seconds = FLOOR + SPARE * planned.seconds
+    return Expected(planned.epsilon, planned.error, says, seconds, planned.to_dict())
+
+
+def _regression(opened: OpenDataset, order: bodies.RegressOrder, budget: Budget) -> Expected:
+    _, planned = regression_of(opened.stand_in, order, budget)
+    says = "by how much noise moves a prediction, in the unit of the target"
     seconds = FLOOR + SPARE * planned.seconds
     return Expected(planned.epsilon, planned.error, says, seconds, planned.to_dict())
 

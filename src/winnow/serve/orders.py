@@ -30,6 +30,7 @@ from winnow.itemsets.request import Itemsets
 from winnow.numbers.histogram.plan import HistogramPlan
 from winnow.numbers.moments.plan import MomentsPlan
 from winnow.numbers.plan import QuantilesPlan
+from winnow.numbers.regress.plan import RegressionPlan
 from winnow.privacy import Event, Grant, Guarantee
 from winnow.privacy.budget import Budget
 from winnow.privacy.rounding import stated_at_least
@@ -186,6 +187,8 @@ def planned(data: Data, order: bodies.AnyOrder, budget: Budget) -> tuple[Any, Pl
             return histogram_of(data, order, budget)
         case bodies.DescribeOrder():
             return described(data, order, budget)
+        case bodies.RegressOrder():
+            return regression_of(data, order, budget)
         case bodies.ItemsetsOrder():
             baskets = baskets_of(data)
             return baskets, itemsets_of(order, budget).plan(baskets)
@@ -221,6 +224,14 @@ def tables_of(
 def moments_of(
     data: Data, order: bodies.MomentsOrder, budget: Budget
 ) -> tuple[SealedTable, MomentsPlan]:
+    """The table, and the plan of an order for it."""
+    table = table_of(data)
+    return table, asked_of(order, {}, budget=budget).plan(table)
+
+
+def regression_of(
+    data: Data, order: bodies.RegressOrder, budget: Budget
+) -> tuple[SealedTable, RegressionPlan]:
     """The table, and the plan of an order for it."""
     table = table_of(data)
     return table, asked_of(order, {}, budget=budget).plan(table)

@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from winnow.core.unit import within_counted
 from winnow.describe.result import Description
+from winnow.numbers.regress.result import ReleasedRegression
 from winnow.serve import charts, replies
 
 _MOST_ROWS = 200
@@ -62,6 +63,8 @@ def shown(
         return _moments(value)
     if isinstance(value, dict) and "quantiles" in value:
         return _quantiles(value)
+    if isinstance(value, dict) and "coefficients" in value:
+        return _regression(value)
     if isinstance(value, dict) and "itemsets" in value:
         return _itemsets(value)
     if synthetic is not None and isinstance(value, dict):
@@ -160,6 +163,15 @@ def _moments(value: dict[str, Any]) -> ResultView:
         grids.append(_grid(title, heads, rows, picture))
     note = f"Each interval holds with probability {value['level']:g}."
     return ResultView(grids=grids, note=" ".join([note, *value.get("notes", [])]))
+
+
+def _regression(value: dict[str, Any]) -> ResultView:
+    found = ReleasedRegression.from_dict(value)
+    columns = found.to_columns()
+    rows = [list(row) for row in zip(*(held.tolist() for held in columns.values()), strict=True)]
+    note = f"Each interval holds with probability {found.level:g}, for the rows that were counted."
+    grid = _grid(f"Linear regression of {found.target}", list(columns), rows, None)
+    return ResultView(grids=[grid], note=" ".join([note, *found.notes]))
 
 
 def _quantiles(value: dict[str, Any]) -> ResultView:

@@ -15,6 +15,7 @@ from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
 from winnow.describe.request import Describe
 from winnow.errors import ParameterError
+from winnow.numbers.regress.design import MOST_TERMS
 from winnow.read.crossing import SealedTable
 from winnow.serve import bodies
 from winnow.serve.datasets import OpenDataset
@@ -72,6 +73,8 @@ def size_of(opened: OpenDataset, order: bodies.AnyOrder) -> ResultSize:
         case bodies.HistogramOrder():
             number = 2 + (order.bins if isinstance(order.bins, int) else len(order.bins) + 1)
             return ResultSize(number, number * (3 + _FIELDS) * _NUMBER)
+        case bodies.RegressOrder():
+            return _coefficients(opened, order)
         case bodies.DescribeOrder():
             return _described(opened, order)
         case bodies.ReleaseOrder():
@@ -91,6 +94,18 @@ def _of_groups(opened: OpenDataset, by: Sequence[str], each: int) -> ResultSize:
     row = sum(widths[name] + len(name) + 8 for name in by) + _FIELDS * _NUMBER
     number = groups * each
     return ResultSize(number, number * row)
+
+
+def _coefficients(opened: OpenDataset, order: bodies.RegressOrder) -> ResultSize:
+    """Of each column a coefficient, or one for each of its values."""
+    assert isinstance(opened.stand_in, SealedTable)
+    widths = _widths(opened)
+    number = size = 0
+    for name in order.features or widths:
+        terms = min(MOST_TERMS, opened.stand_in.schema.column(name).cardinality)
+        number += terms
+        size += terms * (widths[name] + 2 * len(name) + 2 * _FIELDS * _NUMBER)
+    return ResultSize(number, size)
 
 
 def _described(opened: OpenDataset, order: bodies.DescribeOrder) -> ResultSize:
