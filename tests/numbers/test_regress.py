@@ -15,7 +15,7 @@ import winnow as wn
 from winnow.core.relation import Relation
 from winnow.numbers.regress.crossing import numbers_of, summed
 from winnow.numbers.regress.design import ONE, designed
-from winnow.numbers.regress.estimates import Fit, NoiseOnProducts, combinations, matrix_of
+from winnow.numbers.regress.estimates import LeastSquares, NoiseOnProducts, combinations, matrix_of
 from winnow.numbers.regress.request import Regression
 
 SCHEMA = {
@@ -105,7 +105,7 @@ def test_intervals_hold_as_often_as_they_say(law: str, rows: int, endless: bool)
         if mechanism.law == "box":
             drawn = rng.gamma(many + 1) * rng.uniform(-1, 1, many)
             drawn *= math.sqrt(3 / (many + 1) / (many + 2))
-        fit = Fit(exact + np.tensordot(drawn * noise.errors, noise.parts, 1), noise, 0.05)
+        fit = LeastSquares(exact + np.tensordot(drawn * noise.errors, noise.parts, 1), noise, 0.05)
         values = (units @ fit.coefficients).tolist()
         ends = [fit.interval(row, value) for row, value in zip(units, values, strict=True)]
         missed += [not low <= each <= high for (low, high), each in zip(ends, true, strict=True)]

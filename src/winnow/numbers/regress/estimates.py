@@ -113,7 +113,7 @@ def matrix_of(sums: NDArray[np.int64], mechanism: NoisyProducts, rows: int | Non
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class LeastSquares:
     """The least squares that a noisy matrix of products tells.
 
     With the true matrix, r(b) = (products with the target) - (products of the features) b is 0 for
@@ -246,7 +246,7 @@ def _mean(design: Design, place: int) -> float:
     return 1 / len(design.columns[column].labels) if design.is_indicator(place) else 0.0
 
 
-def prediction_error(fit: Fit, rows: float) -> float:
+def prediction_error(fit: LeastSquares, rows: float) -> float:
     """The root mean square of what noise moves predictions by, over the rows."""
     spread = fit.spread * fit.matrix[:-1, :-1]
     return math.sqrt(max(float(np.sum(spread)) / rows, 0.0))

@@ -17,7 +17,7 @@ from winnow.errors import ParameterError
 from winnow.numbers.moments.settings import box_scale, laws_for, variances
 from winnow.numbers.regress.design import Design, designed
 from winnow.numbers.regress.estimates import (
-    Fit,
+    LeastSquares,
     NoiseOnProducts,
     combinations,
     matrix_of,
@@ -53,12 +53,12 @@ class RegressionPlan(TablePlan[ReleasedRegression]):
     asked: Regression = field(repr=False)
 
     @cached_property
-    def _fit(self) -> Fit | None:
+    def _fit(self) -> LeastSquares | None:
         """That of evenly spread rows; None: their number is not known."""
         if not self.about.rows:
             return None
         matrix = typical(self.mechanism.design, float(self.about.rows))
-        return Fit(matrix, NoiseOnProducts.of(self.mechanism), 1 - float(self.asked.level))
+        return LeastSquares(matrix, NoiseOnProducts.of(self.mechanism), 1 - float(self.asked.level))
 
     @cached_property
     def expected(self) -> tuple[CoefficientRow, ...]:
@@ -209,7 +209,7 @@ def _draw(
         if mechanism.rows_are_public:
             known = table.n if public.rows is None else public.rows
         matrix = matrix_of(sums, mechanism, known)
-        fit = Fit(matrix, NoiseOnProducts.of(mechanism), 1 - float(asked.level))
+        fit = LeastSquares(matrix, NoiseOnProducts.of(mechanism), 1 - float(asked.level))
         rows, added = combinations(design)
         values = rows @ fit.coefficients
         ends = [fit.interval(row, value) for row, value in zip(rows, values.tolist(), strict=True)]
@@ -235,7 +235,7 @@ def _draw(
     return draw
 
 
-def _notes(design: Design, fit: Fit, endless: bool) -> list[str]:
+def _notes(design: Design, fit: LeastSquares, endless: bool) -> list[str]:
     """What a reader has to know."""
     notes = []
     for column in design.columns:
