@@ -12,10 +12,9 @@ from winnow.serve import bodies
 from winnow.serve.datasets import OpenDataset, read_data
 from winnow.serve.declarations import Declaration, check_declaration
 from winnow.serve.documents import document_of
-from winnow.serve.orders import Pricing, event_of, run
+from winnow.serve.orders import Pricing, event_of, run, size_of
 from winnow.serve.received import released_of
 from winnow.serve.results import shown
-from winnow.serve.sizes import size_of
 from winnow.serve.stand_in import stand_in
 
 EVENTS: dict[str, Any] = {
