@@ -49,7 +49,7 @@ def run_of(run: object) -> Run:
     return run
 
 
-class Request(Checked):
+class VerbRequest(Checked):
     """What is asked of a verb, and of its plan alike."""
 
     no_rounds: ClassVar[str] = ""
@@ -66,7 +66,7 @@ class Request(Checked):
         return run_of(getattr(self, "run", None))
 
 
-class Wanted(Generic[P]):
+class PlannedRequest(Generic[P]):
     """A request that is to be planned by its epsilon, or by the error that is wanted."""
 
     of: ClassVar[Any]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from winnow.core.checks import Real, probability
 from winnow.core.options import EPSILON, Option
-from winnow.core.request import Request, Run
+from winnow.core.request import Run, VerbRequest
 from winnow.numbers.request import Quantiles
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Describe(Request):
+class Describe(VerbRequest):
     """Every column of a table, in one charge."""
 
     no_rounds = "a description has none"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from winnow.core.checks import Real, exact
 from winnow.core.options import AUTO, EPSILON, Methods, Option
-from winnow.core.request import Request, Run, Wanted
+from winnow.core.request import PlannedRequest, Run, VerbRequest
 from winnow.errors import ParameterError
 from winnow.foreign import shown
 from winnow.numbers.methods import METHODS, Halving, QuantileMethod
@@ -26,7 +26,7 @@ FINEST = 10**6
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedQuantiles(Request):
+class AskedQuantiles(VerbRequest):
     """What quantiles and their plan are asked for alike."""
 
     no_rounds = "quantiles have none"
@@ -119,7 +119,7 @@ class Quantiles(AskedQuantiles):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannedQuantiles(Wanted["QuantilesPlan"], AskedQuantiles):
+class PlannedQuantiles(PlannedRequest["QuantilesPlan"], AskedQuantiles):
     """Quantiles that are to be planned, by their epsilon or by the error that is wanted."""
 
     of = Quantiles

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from winnow.core.checks import Real
 from winnow.core.options import AUTO, EPSILON, Methods, Option
-from winnow.core.request import Request, Run, Wanted
+from winnow.core.request import PlannedRequest, Run, VerbRequest
 from winnow.release.methods import METHODS, ReleaseMethod
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedRelease(Request):
+class AskedRelease(VerbRequest):
     """What a release and its plan are asked for alike."""
 
     workload: Annotated[Any, Option("What to be accurate about.", where=("body",))] = field(
@@ -65,7 +65,7 @@ class Release(AskedRelease):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannedRelease(Wanted["ReleasePlan"], AskedRelease):
+class PlannedRelease(PlannedRequest["ReleasePlan"], AskedRelease):
     """A release that is to be planned, by its epsilon or by the error that is wanted."""
 
     of = Release

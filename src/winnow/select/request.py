@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from winnow.core.checks import Real
 from winnow.core.options import AUTO, EPSILON, Checked, Methods, Option
-from winnow.core.request import Request, Wanted
+from winnow.core.request import PlannedRequest, VerbRequest
 from winnow.select.label_methods import OF_LABELS, OF_PRIVATE_LABELS
 from winnow.select.methods import OF_CLASSES, OF_SCORES, PickMethod
 from winnow.select.top_k_methods import OF_CLASSES_TOO, OF_LISTS
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedSelect(Request):
+class AskedSelect(VerbRequest):
     """What a selection and its plan are asked for alike."""
 
     epsilon: Annotated[Real | None, EPSILON] = None
@@ -71,7 +71,7 @@ class Select(AskedSelect):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WantedSelect(Wanted["SelectPlan"], AskedSelect):
+class WantedSelect(PlannedRequest["SelectPlan"], AskedSelect):
     """A selection by its epsilon, or by the error that is wanted."""
 
     of = Select
@@ -123,7 +123,7 @@ class PlannedSelect(WantedSelect):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedTopK(Request):
+class AskedTopK(VerbRequest):
     """What a top k and its plan are asked for alike."""
 
     k: Annotated[int, Option("How many items to release.", "K", least=1, served=10_000, flag="-k")]
@@ -187,7 +187,7 @@ class TopK(AskedTopK):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannedTopK(Wanted["TopKPlan | AutoBoundPlan"], AskedTopK):
+class PlannedTopK(PlannedRequest["TopKPlan | AutoBoundPlan"], AskedTopK):
     """A top k that is to be planned, by its epsilon or by the error that is wanted."""
 
     of = TopK

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from winnow.core.checks import Real
 from winnow.core.options import EPSILON, Option
-from winnow.core.request import Request, Run, Wanted
+from winnow.core.request import PlannedRequest, Run, VerbRequest
 from winnow.errors import ParameterError
 from winnow.foreign import shown
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedBounds(Request):
+class AskedBounds(VerbRequest):
     """What bounds and their plan are asked for alike."""
 
     no_rounds = "bounds have none"
@@ -50,7 +50,7 @@ class Bounds(AskedBounds):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannedBounds(Wanted["BoundsPlan"], AskedBounds):
+class PlannedBounds(PlannedRequest["BoundsPlan"], AskedBounds):
     """Bounds that are to be planned, by their epsilon or by the rows that may lie beyond."""
 
     of = Bounds

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from winnow.core.checks import Real
 from winnow.core.options import EPSILON, Option
-from winnow.core.request import Request, Run, Wanted
+from winnow.core.request import PlannedRequest, Run, VerbRequest
 from winnow.errors import ParameterError
 from winnow.foreign import shown
 
@@ -39,7 +39,7 @@ def checked_bins(bins: Any) -> int | Sequence[Any]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedHistogram(Request):
+class AskedHistogram(VerbRequest):
     """What a histogram and its plan are asked for alike."""
 
     no_rounds = "a histogram has none"
@@ -93,7 +93,7 @@ class Histogram(AskedHistogram):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannedHistogram(Wanted["HistogramPlan"], AskedHistogram):
+class PlannedHistogram(PlannedRequest["HistogramPlan"], AskedHistogram):
     """A histogram that is to be planned, by its epsilon or by the error that is wanted."""
 
     of = Histogram

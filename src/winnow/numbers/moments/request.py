@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from winnow.core.checks import Real, exact, probability
 from winnow.core.options import EPSILON, Option
-from winnow.core.request import Request, Run, Wanted
+from winnow.core.request import PlannedRequest, Run, VerbRequest
 from winnow.errors import ParameterError
 from winnow.foreign import shown
 from winnow.numbers.moments.measured import STATISTICS
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedMoments(Request):
+class AskedMoments(VerbRequest):
     """What moments and their plan are asked for alike."""
 
     no_rounds = "moments have none"
@@ -111,7 +111,7 @@ class Moments(AskedMoments):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannedMoments(Wanted["MomentsPlan"], AskedMoments):
+class PlannedMoments(PlannedRequest["MomentsPlan"], AskedMoments):
     """Moments that are to be planned, by their epsilon or by the error that is wanted."""
 
     of = Moments

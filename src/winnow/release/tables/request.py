@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from winnow.core.checks import Real
 from winnow.core.options import EPSILON, Option
-from winnow.core.request import Request, Run, Wanted
+from winnow.core.request import PlannedRequest, Run, VerbRequest
 
 if TYPE_CHECKING:
     from winnow.privacy import Budget
@@ -24,7 +24,7 @@ WITH_CUT = Option(
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedTables(Request):
+class AskedTables(VerbRequest):
     """What tables and their plan are asked for alike."""
 
     no_rounds = "tables have none"
@@ -75,7 +75,7 @@ class Tabulate(AskedTables):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannedTabulate(Wanted["TabulatePlan | AutoBoundPlan"], AskedTables):
+class PlannedTabulate(PlannedRequest["TabulatePlan | AutoBoundPlan"], AskedTables):
     """Tables that are to be planned, by their epsilon or by the error that is wanted."""
 
     of = Tabulate
