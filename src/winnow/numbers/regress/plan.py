@@ -12,7 +12,6 @@ import numpy as np
 
 from winnow.core.key import Key
 from winnow.core.options import takes
-from winnow.core.wanted import epsilon_for
 from winnow.errors import ParameterError
 from winnow.numbers.moments.settings import box_scale, laws_for, variances
 from winnow.numbers.regress.design import Design, designed
@@ -127,21 +126,6 @@ def regress(about: AboutTable | SealedTable, asked: PlannedRegression) -> Regres
     releases it.
     """
     return asked.plan(about)
-
-
-def planned_for(asked: PlannedRegression, about: Any) -> RegressionPlan:
-    """The plan at an epsilon, or at the least one that brings the wanted error."""
-
-    def error(epsilon: float) -> float:
-        found = planned(asked.at(epsilon), about).error
-        if found is None:
-            raise ParameterError(
-                "the error of a regression depends on the number of rows, which is not known; "
-                "state it where the table is described (rows=), or give epsilon="
-            )
-        return found
-
-    return planned(asked.at(epsilon_for(asked.epsilon, asked.error, error)), about)
 
 
 @as_all_there_is

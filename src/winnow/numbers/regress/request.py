@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
 from winnow.core.checks import Real, probability
-from winnow.core.options import EPSILON, Checked, Option
-from winnow.core.request import Run, run_of
+from winnow.core.options import EPSILON, Option
+from winnow.core.request import PlannedRequest, Run, VerbRequest
 from winnow.errors import ParameterError
 from winnow.foreign import shown
 
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedRegression(Checked):
+class AskedRegression(VerbRequest):
     """What a regression and its plan are asked for alike."""
+
+    no_rounds = "a regression has none"
 
     target: Annotated[str, Option("The column of numbers that is explained.", "COLUMN")] = field(
         kw_only=False
@@ -55,18 +57,6 @@ class AskedRegression(Checked):
         if len(set(held)) < len(held):
             raise ParameterError(f"features={list(held)} names one twice; name each once")
         probability(level=self.level)
-        if self.running.progress is not None:
-            raise ParameterError("progress= is for rounds, and a regression has none; leave it out")
-
-    @property
-    def running(self) -> Run:
-        """How it runs."""
-        return run_of(self.run)
-
-    def at(self, epsilon: Real) -> Regression:
-        """The release at an epsilon."""
-        said = {each.name: getattr(self, each.name) for each in fields(AskedRegression)}
-        return Regression(**{**said, "epsilon": epsilon})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,8 +74,14 @@ class Regression(AskedRegression):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannedRegression(AskedRegression):
+class PlannedRegression(PlannedRequest["RegressionPlan"], AskedRegression):
     """A regression that is to be planned, by its epsilon or by the error that is wanted."""
+
+    of = Regression
+    unknown = (
+        "the error of a regression depends on the number of rows, which is not known; state it "
+        "where the table is described (rows=), or give epsilon="
+    )
 
     error: Annotated[
         Real | None,
@@ -96,9 +92,3 @@ class PlannedRegression(AskedRegression):
             above=0,
         ),
     ] = None
-
-    def plan(self, about: Any) -> RegressionPlan:
-        """The plan at epsilon=, or at the least epsilon that brings the error."""
-        from winnow.numbers.regress.plan import planned_for
-
-        return planned_for(self, about)

@@ -6,7 +6,8 @@ from winnow.core.options import takes
 from winnow.core.released import Released
 from winnow.numbers.regress.request import Regression
 from winnow.numbers.regress.result import ReleasedRegression
-from winnow.read.crossing import SealedTable, sealed_table
+from winnow.read.crossing import SealedTable
+from winnow.read.table_plan import released_of
 
 
 @takes(Regression)
@@ -34,10 +35,4 @@ def regress(table: SealedTable, asked: Regression) -> Released[ReleasedRegressio
     The neighbour relation is the table's. ``run`` is ``wn.Run(pad_to=)``. ``wn.plan.regress``
     says the errors beforehand.
     """
-    return regressed(table, asked)
-
-
-def regressed(table: SealedTable, asked: Regression) -> Released[ReleasedRegression]:
-    """Plan what is asked of a table, and run it."""
-    sealed = sealed_table(table)
-    return asked.plan(sealed).run(sealed, budget=asked.budget, seed=asked.seed)
+    return released_of(table, asked)
