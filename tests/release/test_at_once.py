@@ -78,8 +78,6 @@ def test_what_noise_spares_is_measured_at_once_and_what_it_drowns_not_at_all() -
     assert [len(part.columns) for part in few.tables.parts] == [1] * 4
     between = settled(schema=NINE, rows=20_000)
     assert isinstance(between, WideSettings) and "in a pair" in between.reason
-    blind = settled(rows=200)  # pairs would be heard, but selections would see little
-    assert isinstance(blind, AtOnce) and "found by chance: each column alone" in blind.reason
     unheard = settled(rows=15)  # rounds would not hear a single pair
     assert isinstance(unheard, AtOnce) and "each column alone" in unheard.reason
 
@@ -114,10 +112,6 @@ def test_rounds_follow_the_noise_of_a_pair() -> None:
     assert rounds == sorted(rounds, reverse=True) and rounds[0] == 40 and rounds[-1] == 0
     assert all(each.rounds >= 10 for each in found[:-1])
     assert [each.stages for each in found] == [5, 1, 1, 1, 1, 1]
-    assert [schedule(10, 0.1, power=each).rounds for each in (99, 101)] == [0, 11]
-    assert (
-        schedule(10, 0.03, power=1).rounds > 10
-    )  # little noise: what was found by chance tells, too
     shares = [each.first_share for each in found]
     assert shares == sorted(shares) and shares[0] == 0.1 and shares[-1] == 1.0
 

@@ -29,7 +29,7 @@ def left_of(share: float, columns: int) -> float:
 
     ``share`` is what the noise of one adds up to, as a part of all rows.
     """
-    return 1.0 / (1.0 + _JOINED * math.sqrt(columns - 1) * share**_POWER)
+    return float(1.0 / (1.0 + _JOINED * math.sqrt(columns - 1) * share**_POWER))
 
 
 def of_tables(predicted: Prediction, settings: TablesSettings, rows: int) -> Prediction:

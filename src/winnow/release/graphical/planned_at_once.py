@@ -62,8 +62,7 @@ def columns_alone(situation: Situation) -> AtOnce:
     """Every column, and nothing of how they depend on each other."""
     terms, schema = situation.terms, situation.terms.schema
     planned = _tabulated(terms, tables_of(schema, [(c,) for c in range(len(schema.columns))]))
-    why = "noise" if situation.noise > 1 else "found by chance"
-    reason = f"tables of two columns would be {why}: each column alone"
+    reason = "tables of two columns would be noise: each column alone"
     return _planned(terms, planned, reason, 3.0, situation.distance)
 
 

@@ -14,7 +14,7 @@ from winnow.release.graphical.rules import (
     rounds_seconds,
     schedule,
 )
-from winnow.release.graphical.settings import at_once, power_of, situation_of, wide_settings
+from winnow.release.graphical.settings import at_once, situation_of, wide_settings
 from winnow.release.graphical.situation import noise_of_pair, rows_of
 from winnow.release.graphical.whole_workload import MOST_WEIGHED, pairs_of
 from winnow.release.prediction import EXACT, THUMB, Prediction
@@ -52,7 +52,7 @@ def predict_graphical(method: Graphical, terms: ReleaseTerms) -> Prediction | st
         return known
     bound = model_cells(nu)
     columns = len(terms.schema.shape)
-    rounds = schedule(columns, nu, pure=terms.pure, power=power_of(terms)).rounds
+    rounds = schedule(columns, nu, pure=terms.pure).rounds
     seconds = rounds_seconds(rounds, cells=terms.workload.size, model_cells=bound)
     mean = _mean(terms, far)
     if wide:

@@ -7,8 +7,9 @@ table of two columns of the usual size when every column gets a round,
 
 (.5 x cells x scale / rows for Laplace noise).
 
-- nu above 1: tables of two columns would be noise; only the columns alone are measured. The same
-  where noise is considerable and selections would be little better than chance (``power``).
+- nu above 1: tables of two columns would be noise; only the columns alone are measured. Below it, on
+  18 generated tables with nu of .1 to .2, rounds were .45 to 1.45 times as far off as columns alone
+  or all pairs at once, .86 in the geometric mean.
 - Otherwise rounds: as many as columns, up to four times as many the smaller nu is, and a share of
   the budget for the columns alone that falls with nu. Where noise is weak they fall into stages
   of growing precision: rough tables are enough to see which are needed.
@@ -61,10 +62,6 @@ UNSEEN = 0.2
 alone, and the largest error of a table that was not measured, as a part of the rows. Chosen on 61
 generated settings (``benchmarks/choice.py``, pairs and triples, 300 to 200,000 rows), in which it
 was .03 to .9, in the median .2."""
-WEAK_POWER, CONSIDERABLE = 100.0, 0.05
-"""Selections of less power tell little. Where noise of a pair is considerable, too, columns alone
-had less error on all but one of eight tables (mushrooms), and rounds up to 1.15 times that of
-independent columns."""
 STAGES, WEAK = 5, 0.005
 """Where the noise of a pair is weak, rounds have so many stages: 0.8 of the error on mushroom and
 0.9 on movies-17, level on two others; where it is stronger, level or worse in nine settings."""
@@ -85,14 +82,6 @@ class Schedule:
     rounds: int
     first_share: float
     stages: int = 1
-
-
-def power(columns: int, *, rho: float, people: int, rows_per_person: int, rows: int) -> float:
-    """How far selections see, where every column gets a round: the rows of which the exponent of a
-    selection makes one nat, as a part of all, inverted.
-    """
-    epsilon = math.sqrt(8 * SELECTION_SHARE * rho / columns)
-    return rows * epsilon * 2 / (people * rows_per_person)
 
 
 def pair_noise(
@@ -116,7 +105,7 @@ def pair_noise(
     return 0.4 * cells * moved * math.sqrt(len(shape) / (2 * rho)) / rows
 
 
-def schedule(columns: int, nu: float, *, pure: bool = False, power: float = math.inf) -> Schedule:
+def schedule(columns: int, nu: float, *, pure: bool = False) -> Schedule:
     """The rounds for a noise of a pair; none where two columns together would be noise.
 
     Without a delta noise grows with the number of rounds, not with its root, and they are fewer.
@@ -125,7 +114,7 @@ def schedule(columns: int, nu: float, *, pure: bool = False, power: float = math
         many = min(MOST_PURE, max(LEAST_PURE, (0.03 / nu) ** (0.5 if nu > 0.03 else 0.25)))
     else:
         many = min(MOST_ROUNDS, max(1.0, (0.12 / nu) ** 0.4))
-    if nu * (many if pure else 1.0) > 1.0 or (nu > CONSIDERABLE and power < WEAK_POWER):
+    if nu * (many if pure else 1.0) > 1.0:
         return Schedule(0, 1.0)
     rounds = max(1, round(many * columns))
     share = min(MOST_FIRST, max(LEAST_FIRST, 0.9 * math.sqrt(nu)))

@@ -26,11 +26,10 @@ from winnow.release.graphical.rules import (
     MOST_FIRST,
     SELECTION_SHARE,
     model_cells,
-    power,
     rounds_seconds,
     schedule,
 )
-from winnow.release.graphical.situation import Situation, noise_of_pair, rows_of
+from winnow.release.graphical.situation import Situation, noise_of_pair
 from winnow.release.rounds.crossing.tables import TableNoise, first_event
 from winnow.release.rounds.mechanism import MeasureMarginals
 from winnow.release.rounds.warm_start import first_parts
@@ -141,9 +140,9 @@ def situation_of(method: Graphical, terms: ReleaseTerms) -> tuple[Situation, lis
     sets = every_column(terms)
     most = int(method.model_cells or MODEL_CELLS)
     fitting = candidates(terms.schema.shape, terms.memory, tables_inside(sets), most)
-    pairs = [each for each in fitting if len(each) == 2] or fitting
+    pairs: list[Columns] = [each for each in fitting if len(each) == 2] or fitting
     nu, columns = noise_of_pair(terms, pairs), len(terms.schema.columns)
-    rule = schedule(columns, nu, pure=terms.pure, power=power_of(terms))
+    rule = schedule(columns, nu, pure=terms.pure)
     return Situation(terms, sets, nu, rule), pairs
 
 
@@ -152,19 +151,6 @@ def at_once(method: Graphical, situation: Situation) -> AtOnce | None:
     pairs = [each for each in tables_inside(situation.sets) if len(each) == 2]
     most = int(method.model_cells or MODEL_CELLS)
     return all_at_once(situation, pairs, most, method.model_cells)
-
-
-def power_of(terms: ReleaseTerms) -> float:
-    """How far selections see; without a delta the rule asks for noise alone."""
-    if terms.rho is None:
-        return math.inf
-    return power(
-        len(terms.schema.columns),
-        rho=terms.rho,
-        people=terms.relation.people,
-        rows_per_person=terms.rows_per_person,
-        rows=rows_of(terms),
-    )
 
 
 def _rounds(
