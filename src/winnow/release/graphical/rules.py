@@ -7,9 +7,9 @@ table of two columns of the usual size when every column gets a round,
 
 (.5 x cells x scale / rows for Laplace noise).
 
-- nu above 1: tables of two columns would be noise; only the columns alone are measured. Below it, on
-  18 generated tables with nu of .1 to .2, rounds were .45 to 1.45 times as far off as columns alone
-  or all pairs at once, .86 in the geometric mean.
+- nu above 1: tables of two columns would be noise; only the columns alone are measured. Below it,
+  on 18 generated tables with nu of .1 to .2, rounds were .45 to 1.45 times as far off as columns
+  alone or all pairs at once, .86 in the geometric mean.
 - Otherwise rounds: as many as columns, up to four times as many the smaller nu is, and a share of
   the budget for the columns alone that falls with nu. Where noise is weak they fall into stages
   of growing precision: rough tables are enough to see which are needed.
