@@ -92,7 +92,7 @@ class MultiplicativeWeights(AskMethod):
     universe: Annotated[
         Any,
         Option(
-            "Keep the hypothesis on so many sampled cells (with smoothness=; alpha: as many as "
+            "Keep the hypothesis on this many sampled cells (with smoothness=; alpha: as many as "
             "alpha= needs), or on those of a public list: for a command a CSV file, a label for "
             "each column.",
             "CELLS|FILE",

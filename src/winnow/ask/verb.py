@@ -64,7 +64,7 @@ def resume(
     ledger_key: str | Path | None = None,
     pad_to: PadTo = None,
 ) -> Opened:
-    """Go on with a session of ``winnow.ask`` from its state file, without a second charge.
+    """Continue a session of ``winnow.ask`` from its state file, without a second charge.
 
     The table must be the one that the session was opened with. Counts released before are
     answered again as they were; no noise is used twice.

@@ -107,7 +107,7 @@ def _bundled(bundle: type[Any], given: dict[str, Any]) -> Any:
 SOURCES = """
 A table may also lie in a database: duckdb:FILE#TABLE, spark:TABLE, or env:NAME#TABLE and \
 file:PATH#TABLE, where a variable or a private file holds the address postgresql://... One SELECT \
-may stand in the place of TABLE.
+may take the place of TABLE.
 """
 
 

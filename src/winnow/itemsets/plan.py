@@ -58,7 +58,7 @@ class ItemsetPlan(Plan[SealedBaskets, Any], InNotebook):
 
     @cached_property
     def error(self) -> float | None:
-        """The support from which on the last itemset is found as often as not.
+        """The support at which the last itemset is found half of the time.
 
         None: it is not predicted for this method. Supports are assumed to fall as rank^(-1/3).
         Where auto may take weighted counts instead, these find more below it.
@@ -102,12 +102,12 @@ class ItemsetPlan(Plan[SealedBaskets, Any], InNotebook):
         what = "items are private" if self.itemsets is None else f"of {self.itemsets:,}"
         lines = [
             f"{self.k:,} itemsets of size {self.size} ({what}), epsilon {self.epsilon:.6g}, delta "
-            f"{self.delta:.6g}: the support from which on the last is found as often as not"
+            f"{self.delta:.6g}: the support at which the last is found half of the time"
         ]
         lines += [f"{row.mechanism:<20}{math.ceil(row.support):,} baskets" for row in self.compared]
         lines.append("if supports fall as rank^(-1/3): assumed, since no data are read")
         if isinstance(self.mechanism.selection, WeightedOrSelected | WeightedOrCanonical):
-            lines.append("where supports turn out lower, auto finds more by weighted counts")
+            lines.append("if supports are lower, auto finds more by weighted counts")
         lines.append(f"runs: {self.name}, {self.guarantee}")
         return "\n".join(lines + [f"why: {self.reason}"] * bool(self.reason))
 

@@ -24,16 +24,16 @@ from winnow.privacy.events import (
 )
 from winnow.privacy.rounding import text_down, text_up
 
-NEED_NOT_ADD_UP = "used and left need not add up to the cap, because privacy loss composes"
+NEED_NOT_ADD_UP = "used and left may not sum to the cap, because privacy loss composes"
 COMPOSING = (
-    f"{NEED_NOT_ADD_UP[0].upper()}{NEED_NOT_ADD_UP[1:]}: what a charge takes depends on those "
-    "before it, and several together may cost less than their sum."
+    f"{NEED_NOT_ADD_UP[0].upper()}{NEED_NOT_ADD_UP[1:]}: several charges may cost less than "
+    "their sum."
 )
 """Wherever a person sees how much of a cap is used."""
 
 ODOMETER = (
-    "What was spent so far, at any delta, is valid at any time: what is asked, and when somebody "
-    "looks, may depend on what was released before."
+    "What was spent so far holds at any delta and at any time, even if later questions depend on "
+    "earlier answers."
 )
 """Wherever a person sees what was spent so far."""
 
@@ -110,14 +110,12 @@ def refusal(
     whole = left / asked if asked else Fraction(0)
     part = whole if exactly and 0 < whole < 1 and fits(whole) else largest_part(fits)
     if not part:
-        mend = "nothing like it fits any more; open a larger budget"
+        mend = "no such charge fits any more; open a larger budget"
     elif exactly:
         mend = f"{unit} {text_down(asked * part, 3)} would fit"
     else:
         mend = f"{text_down(part, 2)} of the epsilon that was asked for would fit"
     if not exactly and unit == "epsilon" and left and own_left:
-        mend += (
-            f"; all of what is left goes to whoever asks with delta={text_down(own_left)} or less"
-        )
+        mend += f"; with delta={text_down(own_left)} or less all of what is left can be used"
     what = f"{unit} {text_up(asked)}" if exactly or asked <= cap else "more"
     return f"{describe(event)} asks for {what}, and {rest}; {mend}"

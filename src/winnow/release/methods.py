@@ -224,7 +224,7 @@ class MWEM(InRounds):
     universe: Annotated[
         Any,
         Option(
-            "For large domains: fit on so many sampled cells (for smooth data only), or on those "
+            "For large domains: fit on this many sampled cells (for smooth data only), or on those "
             "of a public list: for a command a CSV file with a label for each column.",
             "N|FILE",
             where=_HERE,

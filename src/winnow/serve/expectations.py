@@ -117,7 +117,7 @@ def _labels(opened: OpenDataset, order: bodies.LabelsOrder, budget: Budget) -> E
     """How many people a label needs that is found as often as not."""
     epsilon = _given(order)
     planned = labels_of(order, budget).plan(counts_of(opened.stand_in, None))
-    says = "the people with one item each, from whom on an item is found as often as not"
+    says = "the people with one item each, above which an item is found at least half of the time"
     return Expected(epsilon, planned.error, says, FLOOR, planned.to_dict())
 
 
@@ -128,7 +128,7 @@ def _itemsets(opened: OpenDataset, order: bodies.ItemsetsOrder, budget: Budget) 
     says = "nothing is known beforehand of the supports that this method finds"
     if planned.error is not None:
         says = (
-            "the support from which on the last itemset is found as often as not, if supports "
+            "the support at which the last itemset is found half of the time, if supports "
             "fall as rank^(-1/3)"
         )
     return Expected(epsilon, planned.error, says, _ITEMSETS, planned.to_dict())

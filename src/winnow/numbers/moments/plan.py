@@ -129,7 +129,7 @@ class MomentsPlan(TablePlan[ReleasedMoments]):
         return (
             f"These errors are those of the declared range: within private bounds they are smaller "
             f"in proportion. With fewer than {ends.least_rows:,} rows the bounds may be the "
-            "declared range, or cut away much; intervals are about the clipped values."
+            "declared range, or clip many values; intervals are about the clipped values."
         )
 
     def lines(self) -> list[str]:
@@ -325,7 +325,7 @@ def _notes(column: ValuedColumn, asked: Moments, of: ColumnEstimates) -> list[st
         if wide.any():
             notes.append(
                 f"{int(wide.sum()):,} of {wide.size:,} means of {column.name} have the whole "
-                "range as their interval: too few rows for the noise. They stand for "
-                "nothing; larger groups or a larger epsilon help."
+                "range as their interval: too few rows for the noise. They carry "
+                "no information; larger groups or a larger epsilon help."
             )
     return notes

@@ -211,7 +211,7 @@ class ReleasedTables(Plotted, Saved):
             return ""
         return (
             f"{many:,} of {size:,} means of {name} have the whole declared range as their 95 % "
-            "interval: too few rows for the noise. They stand for nothing; larger groups or a "
+            "interval: too few rows for the noise. They carry no information; larger groups or a "
             "larger epsilon help."
         )
 

@@ -81,7 +81,7 @@ def show_labels(released: Top, *, ordered: bool, needed: float | None) -> None:
     show.print(f"{number}, {way}", style="dim")
     if needed is not None:
         show.print(
-            f"of {needed:,.0f} people with one label each it is found as often as not; of people "
+            f"of {needed:,.0f} people with one label each it is found half of the time; of people "
             "with several it takes more",
             style="dim",
         )
