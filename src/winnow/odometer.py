@@ -78,8 +78,8 @@ class Odometer(Budget):
     def spent_at(self, delta: Real) -> Guarantee:
         """What was spent so far, at a delta; deltas of the releases themselves are added to it."""
         with self._lock:
-            found, unit = self._spent, self._unit
-        stated = found.guarantee(delta)
+            spent, unit = self._spent, self._unit
+        stated = spent.guarantee(delta)
         return stated if unit is None else stated.about(unit)
 
     def profile(self, deltas: Sequence[Real]) -> list[tuple[float, float]]:

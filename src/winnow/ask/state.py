@@ -82,13 +82,13 @@ class CellState:
         for column in sorted(dropped, key=lambda place: -self._shape[place]):
             axis = left.index(column)
             left.remove(column)
-            found = self._sums.get(tuple(left))
-            if found is None:
-                found = np.add.reduce(table, axis=axis)
-                if self._summed + found.size <= len(self._weights):
-                    self._sums[tuple(left)] = found
-                    self._summed += found.size
-            table = found
+            table_sum = self._sums.get(tuple(left))
+            if table_sum is None:
+                table_sum = np.add.reduce(table, axis=axis)
+                if self._summed + table_sum.size <= len(self._weights):
+                    self._sums[tuple(left)] = table_sum
+                    self._summed += table_sum.size
+            table = table_sum
         return np.ascontiguousarray(table).ravel()
 
     def check(self, question: Question) -> None:

@@ -159,13 +159,13 @@ class OwnCommand(TyperCommand):
         named = typed_options.get("settings") or os.environ.get(f"{PREFIX}_SETTINGS")
         words = tuple(ctx.command_path.split()[1:])
         file = Path(named) if named else None
-        found = [
+        settings = [
             each
             for each in found_elsewhere(self.params, words, file)
             if each[0] not in typed_options
         ]
-        ctx.default_map = {name: value for name, value, _ in found}
-        ctx.meta["elsewhere"] = sources = {name: source for name, _, source in found}
+        ctx.default_map = {name: value for name, value, _ in settings}
+        ctx.meta["elsewhere"] = sources = {name: source for name, _, source in settings}
         return sources
 
     def invoke(self, ctx: Any) -> Any:

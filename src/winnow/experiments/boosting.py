@@ -84,20 +84,20 @@ def measure(run: ExperimentRun) -> Findings:
 
 def judge(measured: Findings) -> Judged:
     """Whether the primitive extends: a vote by lazy selection is as good as one by a scan."""
-    found = {(r["arm"], r["epsilon"]): float(np.mean(r["accuracy"]))
+    shares = {(r["arm"], r["epsilon"]): float(np.mean(r["accuracy"]))
              for r in measured.results if "epsilon" in r}  # fmt: skip
     flat = {r["arm"]: r["accuracy"] for r in measured.results if "epsilon" not in r}
-    levels = sorted({e for _, e in found})
-    apart = max(abs(found["exact", e] - found["flat", e]) for e in levels)
+    levels = sorted({e for _, e in shares})
+    apart = max(abs(shares["exact", e] - shares["flat", e]) for e in levels)
     best = max(flat.values())
     claims = (
         Claim(f"lazy selection extends to boosting: the vote is as accurate as by a scan (within "
               f"{apart:.3f} at every epsilon)", apart < 0.02),
         Claim(f"at ε = 1 the vote beats the best rule alone and the larger class "
-              f"({found['flat', 1.0]:.3f} against {best:.3f})", found["flat", 1.0] > best + 0.005),
-        Claim(f"accuracy rises with epsilon ({found['flat', levels[0]]:.3f} to "
-              f"{found['flat', levels[-1]]:.3f})",
-              found["flat", levels[-1]] > found["flat", levels[0]] + 0.005),
+              f"({shares['flat', 1.0]:.3f} against {best:.3f})", shares["flat", 1.0] > best + 0.005),
+        Claim(f"accuracy rises with epsilon ({shares['flat', levels[0]]:.3f} to "
+              f"{shares['flat', levels[-1]]:.3f})",
+              shares["flat", levels[-1]] > shares["flat", levels[0]] + 0.005),
     )  # fmt: skip
     return Judged(claims, ("the paper only names boosting as a direction; it has no numbers",))
 

@@ -88,8 +88,8 @@ class ExperimentRun:
         """What several figures of a paper show is computed once."""
         if key not in self._known:
             self._known[key] = compute()
-        found: Result = self._known[key]
-        return found
+        result: Result = self._known[key]
+        return result
 
     def piece(self, name: Sequence[Any], compute: Callable[[], Any]) -> Any:
         """A part of an experiment as plain data, computed unless a run before kept it."""

@@ -61,8 +61,8 @@ def _shares(off: Any) -> dict[str, float]:
             "largest": float(off.max())}  # fmt: skip
 
 
-def _mean(found: list[dict[str, float]]) -> dict[str, float]:
-    return {key: float(np.mean([each[key] for each in found])) for key in found[0]}
+def _mean(runs: list[dict[str, float]]) -> dict[str, float]:
+    return {key: float(np.mean([each[key] for each in runs])) for key in runs[0]}
 
 
 def _rows(run: ExperimentRun) -> Rows:

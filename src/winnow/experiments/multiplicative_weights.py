@@ -104,13 +104,13 @@ def _potential(
     """Repeat the updates, which are public, and compare each hypothesis with the data."""
     held = data > 0
     weights = np.full(CELLS, 1 / CELLS)
-    found = [_entropy(data[held], weights[held])]
+    entropies = [_entropy(data[held], weights[held])]
     for query, value in measured:
         row = asked.parts[0].row(int(query))
         weights = weights * np.exp(log_step(sizes, float(row @ weights), float(value)) * row)
         weights /= weights.sum()
-        found.append(_entropy(data[held], weights[held]))
-    return np.array(found)
+        entropies.append(_entropy(data[held], weights[held]))
+    return np.array(entropies)
 
 
 def _entropy(data: NDArray[np.float64], weights: NDArray[np.float64]) -> float:

@@ -219,19 +219,19 @@ class FrequentItemsets:
         def draw(ranked: Ranked) -> list[Found]:
             return self.selection.draw(ranked, utility, tape.child("selection"))
 
-        found = mined.drawn(draw)
+        itemsets = mined.drawn(draw)
         if not self.selection.ordered:
-            found.sort(key=lambda pair: pair[1])  # the order of the items
-        value: list[Any] = [mined.named(itemset) for _, itemset in found]
+            itemsets.sort(key=lambda pair: pair[1])  # the order of the items
+        value: list[Any] = [mined.named(itemset) for _, itemset in itemsets]
         if self.counts_epsilon is None:
             return value
         if not self.subsets:
-            supports = [support for support, _ in found]
+            supports = [support for support, _ in itemsets]
             width = self.noise_scale(baskets, self.k)
             pairs = zip(value, self._noisy(supports, width, tape), strict=True)
             margin = laplace_margin(width, 0.95)
             return CountedItems(pairs, margin=margin, ordered=self.selection.ordered)
-        asked = subsets_of([itemset for _, itemset in found])
+        asked = subsets_of([itemset for _, itemset in itemsets])
         scale = self.noise_scale(baskets, len(asked))
         noisy = self._noisy(mined.supports(asked), scale, tape)
         named = [mined.named(itemset) for itemset in asked]
@@ -296,11 +296,11 @@ class _InEngine:
 
         with self._baskets.itemsets(self._size).snapshot() as asked:
             many = None if self._texts is None else len(self._texts)
-            found = draw(_Places(asked.sizes(), self._size, many, partial(self._seen, asked)))
-            names = iter(asked.members([place for count, place in found if count]))
+            itemsets = draw(_Places(asked.sizes(), self._size, many, partial(self._seen, asked)))
+            names = iter(asked.members([place for count, place in itemsets if count]))
         codes = {text: code for code, text in enumerate(self._texts or ())}
         self._winners = []
-        for count, member in found:
+        for count, member in itemsets:
             itemset = member
             if count:
                 texts = items_of_text(next(names))
@@ -322,10 +322,10 @@ class _InEngine:
         """How many baskets hold each, all in one question; the winners must have what they had."""
         with self._baskets.itemsets(*range(self._size + 1)).snapshot() as asked:
             texts = [self._text(itemset) for itemset in itemsets]
-            found = dict(zip(itemsets, asked.counts_of(texts), strict=True))
-        if any(found[itemset] != support for support, itemset in self._winners):
+            counts = dict(zip(itemsets, asked.counts_of(texts), strict=True))
+        if any(counts[itemset] != support for support, itemset in self._winners):
             raise changed()
-        return [found[itemset] for itemset in itemsets]
+        return [counts[itemset] for itemset in itemsets]
 
     def _text(self, itemset: tuple[Any, ...]) -> str:
         from winnow.read.engines.basket_query import itemset_text
@@ -354,6 +354,6 @@ class _Places(CountClasses):
         if self._items is None:
             return None
         while True:
-            found = tuple(uniform_subset(stream, self._items, self._itemset))
-            if not self._is_seen(found):
-                return found
+            itemset = tuple(uniform_subset(stream, self._items, self._itemset))
+            if not self._is_seen(itemset):
+                return itemset

@@ -68,8 +68,8 @@ class ItemsetPlan(Plan[SealedBaskets, Any], InNotebook):
     @cached_property
     def compared(self) -> tuple[ItemsetRow, ...]:
         """What auto compares by public numbers, and what each needs; the least support first."""
-        found = replace(self.wanted, epsilon=exact("epsilon", self.wanted.epsilon)).compared()
-        rows = (ItemsetRow(word, support) for word, (_, support) in found.items())
+        mechanisms = replace(self.wanted, epsilon=exact("epsilon", self.wanted.epsilon)).compared()
+        rows = (ItemsetRow(word, support) for word, (_, support) in mechanisms.items())
         return tuple(sorted(rows, key=lambda row: row.support))
 
     def ready(self, data: Any) -> SealedBaskets:
@@ -152,10 +152,10 @@ def planned(asked: Itemsets, about: AboutBaskets | SealedBaskets) -> ItemsetPlan
     mechanism.check(public)
 
     def check(baskets: SealedBaskets) -> None:
-        found = about_baskets(baskets)
-        if found != public:
-            public.check(found)
-            mechanism.check(found)  # they lie elsewhere
+        about = about_baskets(baskets)
+        if about != public:
+            public.check(about)
+            mechanism.check(about)  # they lie elsewhere
 
     one = asked.k is None and not subsets
     return ItemsetPlan(

@@ -128,14 +128,14 @@ class ItemsetSupports(Plotted, Framed):
         """
         check_confidence(min_confidence)
         probability(level=level)
-        found = [
+        kept_rules = [
             rule
             for itemset in self.itemsets
             for items, then in _sides(itemset)
             if (rule := self._rule(itemset, items, then, float(level))) is not None
             and rule.confidence >= min_confidence
         ]
-        return AssociationRules(sorted(found, key=lambda rule: -rule.confidence))
+        return AssociationRules(sorted(kept_rules, key=lambda rule: -rule.confidence))
 
     def _rule(self, both: Items, items: Items, then: Items, level: float) -> AssociationRule | None:
         ab, a, b, n = (float(self.supports[s]) for s in (both, items, then, ()))
@@ -231,8 +231,8 @@ def _sides(itemset: Items) -> Iterator[tuple[Items, Items]]:
 
 def subsets_of(itemsets: Sequence[Items]) -> list[Items]:
     """All subsets of some itemsets, each once, the empty one first, then as they come."""
-    found: dict[Items, None] = {(): None}
+    subsets: dict[Items, None] = {(): None}
     for itemset in itemsets:
         for size in range(1, len(itemset) + 1):
-            found.update(dict.fromkeys(combinations(itemset, size)))
-    return list(found)
+            subsets.update(dict.fromkeys(combinations(itemset, size)))
+    return list(subsets)

@@ -166,13 +166,13 @@ class WantedItemsets:
                 for word, uses_delta in _candidates(self.k, exact("delta", self.delta))
                 if not word.startswith("canonical") or self.total <= LARGEST_UNIVERSE
             ]
-        found = {
+        mechanisms = {
             word: itemset_mechanism(word, self if uses_delta else replace(self, delta=0))
             for word, uses_delta in words
         }
         return {
             word: (each, needed_support(each, self.utility, self.total))
-            for word, each in found.items()
+            for word, each in mechanisms.items()
         }
 
 
@@ -210,12 +210,12 @@ def choose(method: Method | str, wanted: WantedItemsets) -> ItemsetChoice:
     looking = _looking(wanted) if wanted.weighted and wanted.k > 1 else None
     if looking is not None:
         return looking
-    found = wanted.compared()
-    best = min(found, key=lambda word: found[word][1])
-    chosen, support = found[best]
+    mechanisms = wanted.compared()
+    best = min(mechanisms, key=lambda word: mechanisms[word][1])
+    chosen, support = mechanisms[best]
     if wanted.total is None:
         return ItemsetChoice(chosen, "the items are private, and a search for a margin costs more")
-    others = ", ".join(f"{word} {found[word][1]:.0f}" for word in found if word != best)
+    others = ", ".join(f"{word} {mechanisms[word][1]:.0f}" for word in mechanisms if word != best)
     reason = f"predicted to find itemsets with a support of at least about {support:.0f}"
     return ItemsetChoice(chosen, f"{reason} ({others})" if others else reason)
 
@@ -223,8 +223,8 @@ def choose(method: Method | str, wanted: WantedItemsets) -> ItemsetChoice:
 def _looking(asked: WantedItemsets) -> ItemsetChoice | None:
     """The choice that a mechanism makes by what it pays for; None: there is none here."""
     if asked.delta == 0:
-        found = asked.compared()
-        if min(found, key=lambda word: found[word][1]) != "canonical-adaptive":
+        mechanisms = asked.compared()
+        if min(mechanisms, key=lambda word: mechanisms[word][1]) != "canonical-adaptive":
             return None
         whole = WeightedOrCanonical(asked.epsilon, asked.k, 0).sets().set_of(asked.k)
         needed = int(min(_canonical(whole, asked.utility, asked.total), 2.0**50))
@@ -234,9 +234,9 @@ def _looking(asked: WantedItemsets) -> ItemsetChoice | None:
     if asked.accountant == "pure":  # Gaussian noise has no pure epsilon
         return None
     rest = replace(asked, epsilon=WeightedOrSelected.rest(asked.epsilon))
-    found = rest.compared()
-    best = min(found, key=lambda word: found[word][1])
-    selection, support = found[best]
+    mechanisms = rest.compared()
+    best = min(mechanisms, key=lambda word: mechanisms[word][1])
+    selection, support = mechanisms[best]
     needed = int(min(_ENOUGH.get(best, 1.0) * support, 2.0**50))
     counts = WeightedCounts(
         rest.epsilon, asked.delta, asked.k, asked.total is None, asked.accountant, asked.max_items

@@ -68,8 +68,8 @@ def plan_in_bins(asked: Learn, about: AboutRows, wide: tuple[int, ...]) -> Learn
     )
 
     def model(data: SealedLabelled, key: Key) -> Predictor:
-        found = mechanism.drawn(data, key.child("bins"))
-        cuts = dict(zip(wide, found, strict=True))
+        drawn = mechanism.drawn(data, key.child("bins"))
+        cuts = dict(zip(wide, drawn, strict=True))
         then = over(cuts)
         assert then.event == first.event  # bins are as many as were charged for
         rows = Labelled(then.about, binned(data, sizes, cuts))

@@ -70,14 +70,14 @@ def fitted(counts: Integers, scale: float) -> ChanceCurve:
     middle = (np.arange(BINS) + 0.5) * (2 * REACH / BINS) - REACH
     design = np.stack([middle, np.ones(BINS)], axis=1)
     start = np.array([1.0, 0.0])
-    found, rows = start.copy(), held.sum(axis=1)
+    curve, rows = start.copy(), held.sum(axis=1)
     for _ in range(_STEPS):
-        chance = 1 / (1 + np.exp(-np.clip(design @ found, -50, 50)))
-        pull = design.T @ (held[:, 1] - rows * chance) - scale * (found - start)
+        chance = 1 / (1 + np.exp(-np.clip(design @ curve, -50, 50)))
+        pull = design.T @ (held[:, 1] - rows * chance) - scale * (curve - start)
         bend = (design.T * (rows * chance * (1 - chance))) @ design + scale * np.eye(2)
-        found = found + np.clip(np.linalg.solve(bend, pull), -1, 1)
-    slope = max(float(found[0]), 0.0)  # what says more of a class never lowers its chance
-    return ChanceCurve(round(slope, 6), round(float(found[1]), 6))
+        curve = curve + np.clip(np.linalg.solve(bend, pull), -1, 1)
+    slope = max(float(curve[0]), 0.0)  # what says more of a class never lowers its chance
+    return ChanceCurve(round(slope, 6), round(float(curve[1]), 6))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -41,9 +41,9 @@ def in_bins(
     declared = sealed.schema.columns[of.place]
     wanted = checked_bins(bins)
     if isinstance(wanted, int):
-        found = equal_bins(declared, of.grid, wanted)
+        made_bins = equal_bins(declared, of.grid, wanted)
     else:
-        found = bins_between(declared, of.grid, wanted)
-    more = Column(called, "categories", values=named(found))
+        made_bins = bins_between(declared, of.grid, wanted)
+    more = Column(called, "categories", values=named(made_bins))
     columns: list[Placed] = [(place, None) for place in range(len(sealed.schema.columns))]
-    return binned(sealed, [*columns, (of.place, found)], Schema((*sealed.schema.columns, more)))
+    return binned(sealed, [*columns, (of.place, made_bins)], Schema((*sealed.schema.columns, more)))

@@ -177,10 +177,10 @@ class Budget(InNotebook):
         """
 
         def fits(epsilon: float) -> bool:
-            found = ask(epsilon)
-            if isinstance(found, Event):
-                return self._fits(found)
-            return self._fits(found.event, found.guarantee)
+            planned = ask(epsilon)
+            if isinstance(planned, Event):
+                return self._fits(planned)
+            return self._fits(planned.event, planned.guarantee)
 
         low, high = Fraction(0), exact("epsilon", self.guarantee.epsilon)
         if fits(float(high)):

@@ -117,24 +117,24 @@ def _with_one_more(before: Floats, ray: float, rest: float, zero: int) -> Floats
     last = s * first + farther[zero - 1]
     up = _summed(np.concatenate([[first], nearer[zero + 1 :]]), r)
     down = _summed(np.concatenate([[last], farther[: zero - 1][::-1]]), s)[::-1]
-    found: Floats = np.minimum(np.maximum(np.concatenate([down, up]), before), 1.0)
+    raised: Floats = np.minimum(np.maximum(np.concatenate([down, up]), before), 1.0)
     for _ in range(_RAISES):
-        one = ray * lower(found) + rest * above
-        other = rest * higher(found) + ray * under
+        one = ray * lower(raised) + rest * above
+        other = rest * higher(raised) + ray * under
         needed = np.minimum(np.maximum(one, other) * _CHECK, 1.0)
-        if np.all(needed <= found):
-            return found
-        found = np.maximum(found, needed * _CHECK).clip(max=1.0)
+        if np.all(needed <= raised):
+            return raised
+        raised = np.maximum(raised, needed * _CHECK).clip(max=1.0)
     return None
 
 
 def _summed(values: Floats, ratio: float) -> Floats:
     """y_0 = x_0, y_i = ratio y_(i-1) + x_i, by doubling."""
-    found, step = values.copy(), 1
-    while step < len(found) and ratio > 0:
-        found[step:] += ratio * found[:-step]
+    sums, step = values.copy(), 1
+    while step < len(sums) and ratio > 0:
+        sums[step:] += ratio * sums[:-step]
         ratio, step = ratio * ratio, 2 * step
-    return found
+    return sums
 
 
 def capped_epsilon(updates: int, epsilon: Fraction, delta: Fraction) -> float:

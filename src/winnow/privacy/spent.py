@@ -127,9 +127,9 @@ class SpentSoFar:
         largest = float(np.max(terms))
         parts = np.exp(terms - largest)
         slope = float(np.dot(parts, ORDERS) / np.sum(parts))
-        found = largest + math.log(float(np.sum(parts)))
+        total = largest + math.log(float(np.sum(parts)))
         most = -math.log1p(slope) - slope * math.log1p(1 / slope)
-        return wanted + found - most >= _ERROR * (abs(wanted) + abs(found) + abs(most) + 1)
+        return wanted + total - most >= _ERROR * (abs(wanted) + abs(total) + abs(most) + 1)
 
     def guarantee(self, delta: Real) -> Guarantee:
         """The statement at a delta, to which the deltas of events so far are added."""
@@ -176,17 +176,17 @@ def orders_of(event: Event) -> Floats:
             refuse_unknown(event)
 
 
-def _least(event: Event, found: Floats) -> Floats:
+def _least(event: Event, values: Floats) -> Floats:
     rho = at_least(zcdp_cost(event).rho)
-    least: Floats = np.minimum(found, ORDERS * (1 + ORDERS) * rho * (1 + 4 * float(SLACK)))
+    least: Floats = np.minimum(values, ORDERS * (1 + ORDERS) * rho * (1 + 4 * float(SLACK)))
     return least
 
 
 def _responses(e: float) -> Floats:
     """log((e^((1+u) e) + e^(-u e))/(1 + e^e))."""
     u = ORDERS
-    found = u * e + np.log1p(np.exp(-(1 + 2 * u) * e)) - math.log1p(math.exp(-e))
-    return np.minimum(found + _ERROR * (u * e + 2), u * e * (1 + _ERROR))
+    values = u * e + np.log1p(np.exp(-(1 + 2 * u) * e)) - math.log1p(math.exp(-e))
+    return np.minimum(values + _ERROR * (u * e + 2), u * e * (1 + _ERROR))
 
 
 def _ranges(r: float) -> Floats:
@@ -195,6 +195,6 @@ def _ranges(r: float) -> Floats:
     above, part = np.log(-np.expm1(-r * (1 + u))), np.log(-np.expm1(-u * r))
     ratio, whole = -np.log1p(1 / u), math.log(-math.expm1(-r))
     t = above + ratio + r - part
-    found = above + u * t - np.log1p(u) - whole
+    values = above + u * t - np.log1p(u) - whole
     size = (1 + u) * (np.abs(above) + np.abs(part) - ratio + r) + abs(whole) + np.log1p(u)
-    return np.minimum(found + _ERROR * size, u * r * (1 + _ERROR))
+    return np.minimum(values + _ERROR * size, u * r * (1 + _ERROR))

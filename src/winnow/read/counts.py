@@ -373,5 +373,5 @@ def private_counts(
         texts = [label_text(label) for label in labels]
     held = sorted((text, i) for i, text in enumerate(texts) if values[i] > 0)
     kept = np.array([values[i] for _, i in held], np.int64)
-    found: Sequence[Any] = [labels[i] for _, i in held]
-    return SealedCounts(Sealed(kept, "counts"), Sealed(found, "items"), utility, most)
+    present: Sequence[Any] = [labels[i] for _, i in held]
+    return SealedCounts(Sealed(kept, "counts"), Sealed(present, "items"), utility, most)

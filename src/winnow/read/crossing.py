@@ -176,8 +176,8 @@ def check_planned(table: SealedTable, rows_per_person: int) -> None:
 class RowsFor:
     """Rows as far as some sets of columns need them."""
 
-    def __init__(self, found: Mapping[tuple[int, ...], Rows]) -> None:
-        self._found = found
+    def __init__(self, tables: Mapping[tuple[int, ...], Rows]) -> None:
+        self._found = tables
 
     def of(self, columns: Sequence[int]) -> Rows:
         """Rows that hold these columns; they may hold nothing of others, or fewer of them."""

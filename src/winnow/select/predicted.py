@@ -135,8 +135,8 @@ class Profile:
 
     def within(self, low: Floats) -> Floats:
         """How many items have this count or more; whole numbers."""
-        found = np.interp(-low, -self.counts, self.ranks, left=0.0)
-        return np.floor(found + 1e-9)
+        items = np.interp(-low, -self.counts, self.ranks, left=0.0)
+        return np.floor(items + 1e-9)
 
 
 class Predicted(NamedTuple):
@@ -215,12 +215,12 @@ def _of_sets(profile: Profile, chance: Floats) -> float:
     spread = np.cumsum(profile.sizes * chance * (1.0 - chance))
     left = spread * (spread[-1] - spread) / max(float(spread[-1]), 1e-300)
     last = profile.inside
-    wanted, found = profile.ranks[:last] - 0.5, []
+    wanted, errors = profile.ranks[:last] - 0.5, []
     for z in _LEVELS:
         number = np.maximum.accumulate(np.maximum(held - z * np.sqrt(left), 0.0))
         at = np.minimum(np.searchsorted(number, wanted), len(number) - 1)
-        found.append(float(np.max(profile.counts[:last] - profile.counts[at])))
-    return max(float(np.mean(found)), 0.0)
+        errors.append(float(np.max(profile.counts[:last] - profile.counts[at])))
+    return max(float(np.mean(errors)), 0.0)
 
 
 def of_joint(profile: Profile, scale: float, *, ordered: bool = True) -> Predicted:

@@ -71,11 +71,11 @@ def _command() -> Any:
 
 def commands() -> list[str]:
     """Every command of the command line, in words."""
-    found = []
+    words_of_commands = []
     for name, command in _command().commands.items():
         inner = getattr(command, "commands", None)
-        found += [name] if inner is None else [f"{name} {each}" for each in inner]
-    return found
+        words_of_commands += [name] if inner is None else [f"{name} {each}" for each in inner]
+    return words_of_commands
 
 
 def shown(*words: object) -> Shown:

@@ -74,14 +74,14 @@ def number_replays() -> Iterator[Replay]:
     def in_session(people: People, place: ReplayPlace) -> Any:
         table = _paid(people, Relation.ADD_REMOVE)
         with Session(table, epsilon=1.0, seed=place.seed) as session:
-            found = {
+            releases = {
                 "quantiles": session.quantiles("pay", epsilon=0.4),
                 "histogram": session.histogram("pay", bins=2, epsilon=0.4),
                 "moments": session.moments("pay", epsilon=0.1),
                 "describe": session.describe(epsilon=0.05, bins=2),
                 "bounds": session.bounds("pay", epsilon=0.05),
             }
-            return found | {"left": repr(session)}
+            return releases | {"left": repr(session)}
 
     def binned(people: People, place: ReplayPlace) -> Any:
         held = in_bins(_paid(people, Relation.ADD_REMOVE), "pay", 2)

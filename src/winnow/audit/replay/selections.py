@@ -221,9 +221,9 @@ def _processes() -> Iterator[Replay]:
 
         held = summed(people)
         frame = pyarrow.table({"item": list(held), "points": list(held.values())})
-        found = scores(frame, id="item", score="points")
-        picked = select(found, epsilon=EPSILON, k=2, seed=place.seed)
-        return {"shown": repr(found), "released": picked}
+        source_scores = scores(frame, id="item", score="points")
+        picked = select(source_scores, epsilon=EPSILON, k=2, seed=place.seed)
+        return {"shown": repr(source_scores), "released": picked}
 
     yield Replay("open_selection", "two processes", apart, MOVERS, groups=(1, 4))
     yield Replay("scores", "an Arrow table", streamed, MOVERS, groups=(0, 2), needs="pyarrow")
@@ -264,8 +264,10 @@ def _hidden(
         if kept:
             values = ListedCounts(values, labels)
         utility = Utility.declare(1, monotone=True, relation=relation)
-        found = SealedCounts(Sealed(values, "counts"), Sealed(labels, "items"), utility, bound)
-        return top_k(found, seed=place.seed, **options)
+        sealed_counts = SealedCounts(
+            Sealed(values, "counts"), Sealed(labels, "items"), utility, bound
+        )
+        return top_k(sealed_counts, seed=place.seed, **options)
 
     limit = "" if bound is None else f", at most {bound} items each"
     return Replay(

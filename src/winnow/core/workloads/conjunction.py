@@ -151,10 +151,10 @@ def _all_inside(
         held = np.stack([masks[i] for masks in members])
         single &= held.sum(axis=1) == 1
         codes.append(held.argmax(axis=1))
-    found = np.array(table[tuple(codes)] if columns else np.broadcast_to(table, len(members)))
+    sums = np.array(table[tuple(codes)] if columns else np.broadcast_to(table, len(members)))
     for j in np.flatnonzero(~single):
-        found[j] = _inside(table, members[j], columns)
-    return found
+        sums[j] = _inside(table, members[j], columns)
+    return sums
 
 
 def _inside(table: NDArray[Any], masks: Mapping[int, Mask], columns: tuple[int, ...]) -> Any:

@@ -102,13 +102,13 @@ class TreeLayout:
 
     def model(self) -> TreeTables:
         """The model of the last ``propagate``."""
-        found = []
+        tables = []
         for i, (clique, (order, _)) in enumerate(zip(self.tree.cliques, self._orders, strict=True)):
             cells = self._scratch.state[self._cliques[i] : self._cliques[i + 1]]
             table = cells.reshape(self.tree.sizes(order))
             turned = np.ascontiguousarray(table.transpose([order.index(c) for c in clique]))
-            found.append(turned / turned.sum())
-        return TreeTables(self.tree, tuple(found))
+            tables.append(turned / turned.sum())
+        return TreeTables(self.tree, tuple(tables))
 
     def cells(self, scope: Scope) -> int:
         """The cells of a table."""
@@ -247,9 +247,9 @@ class Overlaps:
 
     def lightest(self, x: Floats) -> Floats:
         """Of all x on the tables that are one function, the one with the least sum of s^2 x^2."""
-        found = np.array(x)
-        self._lightest(found, *self._records)
-        return found
+        lightest_x = np.array(x)
+        self._lightest(lightest_x, *self._records)
+        return lightest_x
 
 
 def _starts(sizes: Iterable[int]) -> list[int]:

@@ -121,12 +121,12 @@ class _Draw:
         digits, bits = 40, 128
         while len(contenders) > 1:
             arithmetic = Arithmetic(digits)
-            found = {
+            value_of = {
                 rank: self._value(rank, None if rank is None else int(scores[rank]), digits, bits)
                 for rank in contenders
             }
-            least = max(interval.lo for interval in found.values())
-            contenders = [rank for rank in contenders if found[rank].hi >= least]
+            least = max(interval.lo for interval in value_of.values())
+            contenders = [rank for rank in contenders if value_of[rank].hi >= least]
             digits, bits = 2 * arithmetic.digits, 2 * bits
         return contenders[0]
 

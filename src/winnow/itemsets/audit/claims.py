@@ -45,12 +45,12 @@ _ENOUGH = 1_000
 
 def cases(*, quick: bool = False) -> list[Case]:
     """The mechanisms on public items, and those that need no list of items."""
-    found = []
+    every_case = []
     for declared, rows in ((ONE, 1),) if quick else ((ONE, 1), (TWO, 2), (REPLACED, 1)):
         loose = OnBaskets(RankedLargeMargin(0.2, 0.9))  # where a tiny instance feels its delta
-        found += [Case(loose, declared)]
-        found += [Case(mechanism, declared) for mechanism in selections(1.0, rows)]
-    return found
+        every_case += [Case(loose, declared)]
+        every_case += [Case(mechanism, declared) for mechanism in selections(1.0, rows)]
+    return every_case
 
 
 def selections(epsilon: float, rows: int) -> list[OnBaskets]:
@@ -91,7 +91,7 @@ def enumerate_baskets(case: Case, *, quick: bool = False) -> AuditResult:
         else:
             loss = np.abs(np.where(log_p == log_q, 0.0, log_p - log_q)).max(axis=1)
     place = int(loss.argmax())
-    found, worst = (
+    largest, worst = (
         float(loss[place]),
         Pair(tuple(one[place].tolist()), tuple(other[place].tolist())),
     )
@@ -108,8 +108,8 @@ def enumerate_baskets(case: Case, *, quick: bool = False) -> AuditResult:
         str(case.declared.relation),
         case.promise.citation,
         claimed,
-        found,
-        found <= claimed * (1 + TOLERANCE),
+        largest,
+        largest <= claimed * (1 + TOLERANCE),
         f"over {len(loss)} pairs of neighbours; largest between the numbers of baskets {worst} of "
         "the kinds ab, ac, bc, abc",
     )

@@ -112,9 +112,9 @@ class OnBaskets:
         rows = np.full((draws, width), -1, np.int64)
         for draw, row in enumerate(rows):
             ranked = ItemsetRanks(data, 2, known_items=self.known)
-            found = self.inner.draw(ranked, utility, root.child(f"draw-{draw}"))
-            numbers = [PAIRS.index(itemset) for _, itemset in found]
-            row[: len(found)] = numbers if self.inner.ordered else sorted(numbers)
+            itemsets = self.inner.draw(ranked, utility, root.child(f"draw-{draw}"))
+            numbers = [PAIRS.index(itemset) for _, itemset in itemsets]
+            row[: len(itemsets)] = numbers if self.inner.ordered else sorted(numbers)
         return rows
 
     def model(self, utility: Utility) -> Model:

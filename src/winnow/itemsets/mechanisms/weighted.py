@@ -265,11 +265,11 @@ class WeightedCounts:
         shares = self.shares_for(support, utility)
         noisy = self.noisy_itemsets(baskets, keep, likely, size, shares, utility, tape)
         codes = np.flatnonzero(keep)
-        found = []
+        itemsets = []
         for place in largest(noisy, min(self.k, len(noisy))).tolist():
             itemset = tuple(int(codes[item]) for item in itemset_at(place, size))
-            found.append((mined.support(itemset), itemset))
-        return found
+            itemsets.append((mined.support(itemset), itemset))
+        return itemsets
 
     def items(
         self, baskets: Baskets, size: int, utility: Utility, tape: Tape

@@ -68,13 +68,13 @@ class BinnedModel:
         cells, law = np.array(CELLS), self.quantiles(table)
         choice = PermuteAndFlip(Fraction(1, 2))
         scale = float(choice.scale(empty(self.relation, self.rows).utility))
-        found = []
+        outcomes = []
         for code in range(POINTS):
             (cut,) = apart([code], POINTS)
             right = RULES[:, (cells[:, 0] >= cut).astype(int)] == cells[:, 1]
             chosen = log_permute_and_flip(scale * (right * table).sum(axis=1)[None])[0]
-            found.append(self.drawn * math.log(law[(code,)]) + chosen)
-        return np.concatenate(found)
+            outcomes.append(self.drawn * math.log(law[(code,)]) + chosen)
+        return np.concatenate(outcomes)
 
 
 def binned_enumerated(*, quick: bool = False) -> Iterator[AuditResult]:

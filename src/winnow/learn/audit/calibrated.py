@@ -71,5 +71,5 @@ def calibrated_twins(*, quick: bool = False) -> Iterator[AuditResult]:
         ("a replaced person moves the counts like an added one", 1, as_added),
         ("a second row is forgotten in the counts", 2, one_row),
     ):
-        found = enumerate_counts(made(), Relation.SUBSTITUTION, rows, scale)
-        yield as_twin(fault, "Enumeration", found)
+        result = enumerate_counts(made(), Relation.SUBSTITUTION, rows, scale)
+        yield as_twin(fault, "Enumeration", result)

@@ -83,15 +83,15 @@ class EitherLaw:
         log_rules = BoostedModel(
             self.either.rules, self.held, weights=WEIGHTS, lean=tuple(lean.tolist())
         )
-        found = []
+        outcomes = []
         sequences = product(RULES, repeat=self.either.rules.rounds)
         for log_chance, rules in zip(log_rules.log_probabilities(table), sequences, strict=True):
             votes, said = np.zeros(len(CELLS), np.int64), [lean > 0]
             for place, rule in enumerate(rules):
                 votes = votes + np.where(rule[cells[:, 0]] == 1, step(place), -step(place))
                 said += [lean + votes > 0, votes > 0]
-            found.append(log_chance + self.drawn * self._log_choice(np.stack(said), table))
-        return np.concatenate(found)
+            outcomes.append(log_chance + self.drawn * self._log_choice(np.stack(said), table))
+        return np.concatenate(outcomes)
 
     def _log_choice(self, said: Integers, table: Integers) -> Floats:
         """Of every model, by what they say of the cells."""

@@ -221,17 +221,17 @@ class _Weights:
         """Gaps with how many quantiles each has, in order, and the probability of all choices."""
         first, ended = self._found
         chance = Fraction(1)
-        found: list[tuple[int, int]] = []
+        gaps: list[tuple[int, int]] = []
         gap, part = _chosen(self._last, stream)
         chance *= part
         left = len(self.target.parts)  # quantiles that have no gap yet
         while True:
             t, part = _chosen(self._runs(first, gap, left), stream)
             chance *= part
-            found.append((gap, t + 1))
+            gaps.append((gap, t + 1))
             left -= t + 1
             if left == 0:
-                return found[::-1], chance
+                return gaps[::-1], chance
             gap, part = _chosen(self._before(ended[left - 1], gap, left), stream)
             chance *= part
 
@@ -265,7 +265,7 @@ def _points(gaps: _Gaps, way: Sequence[tuple[int, int]], stream: BitStream) -> t
     Of s points t ascending ones, with repetition, are t different ones of s + t - 1, less 0, 1, ...
     [Floyd's sampling: each set of t is as likely]
     """
-    found: list[int] = []
+    points: list[int] = []
     lists = 1
     for gap, t in way:
         size, start = int(gaps.sizes[gap]), int(gaps.starts[gap])
@@ -274,5 +274,5 @@ def _points(gaps: _Gaps, way: Sequence[tuple[int, int]], stream: BitStream) -> t
         for top in range(size - 1, size + t - 1):
             at = stream.below(top + 1)
             chosen.add(top if at in chosen else at)
-        found += [start + each - place for place, each in enumerate(sorted(chosen))]
-    return np.array(found, np.int64), lists
+        points += [start + each - place for place, each in enumerate(sorted(chosen))]
+    return np.array(points, np.int64), lists

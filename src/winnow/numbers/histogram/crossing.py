@@ -46,7 +46,7 @@ class _BinnedRows(KeptRows):
     def tables(self, sets: Sequence[tuple[int, ...]]) -> list[tuple[tuple[Any, ...], Any]]:
         """Those of the whole table, with numbers as bins."""
         places = [sorted({self._columns[i][0] for i in each}) for each in sets]
-        found = self._whole.tables([tuple(each) for each in places])
+        counts = self._whole.tables([tuple(each) for each in places])
         return [
             (
                 tuple(
@@ -55,5 +55,5 @@ class _BinnedRows(KeptRows):
                 ),
                 weights,
             )
-            for each, held, (codes, weights) in zip(sets, places, found, strict=True)
+            for each, held, (codes, weights) in zip(sets, places, counts, strict=True)
         ]

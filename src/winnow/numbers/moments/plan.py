@@ -157,13 +157,13 @@ def planned_for(asked: PlannedMoments, about: Any) -> MomentsPlan:
             raise ParameterError(
                 "the error within private bounds is not known beforehand; give epsilon="
             )
-        found = planned(asked.at(epsilon), about).error
-        if found is None:
+        predicted = planned(asked.at(epsilon), about).error
+        if predicted is None:
             raise ParameterError(
                 "the error of a mean depends on the number of rows, which is not known; state it "
                 "where the table is described (rows=), or give epsilon="
             )
-        return found
+        return predicted
 
     return planned(asked.at(epsilon_for(asked.epsilon, asked.error, error)), about)
 
@@ -279,11 +279,11 @@ def _draw(
             rows = table.n if public.rows is None else public.rows
         held, notes = {}, []
         for column in used:
-            found = ColumnEstimates(column, sums, noise, 1 - level, rows)
+            estimates = ColumnEstimates(column, sums, noise, 1 - level, rows)
             for statistic in asked.statistics:
-                numbers = found.shown(statistic)
+                numbers = estimates.shown(statistic)
                 held[column.name, statistic] = numbers if by else _first(numbers)
-            notes += _notes(column, asked, found)
+            notes += _notes(column, asked, estimates)
         return ReleasedMoments(
             columns=tuple(asked.values),
             statistics=tuple(asked.statistics),

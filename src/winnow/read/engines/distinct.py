@@ -40,9 +40,9 @@ def duck_distinct(
     """The distinct rows of a source that DuckDB can see, whose columns have these types."""
     check_types(query, types, as_text=as_text)
     asked = query.over(source.copy(), types, "duckdb", as_text=as_text)
-    found: Any = run(_Arrays(connection), asked.sql(dialect="duckdb"))[0]
-    columns = [found[name] for name in query.fields]
-    return columns, np.asarray(found["n"]).astype(np.int64)
+    arrays: Any = run(_Arrays(connection), asked.sql(dialect="duckdb"))[0]
+    columns = [arrays[name] for name in query.fields]
+    return columns, np.asarray(arrays["n"]).astype(np.int64)
 
 
 def distinct_of_rows(rows: list[tuple[Any, ...]], query: HistogramQuery) -> Distinct:

@@ -76,9 +76,9 @@ def fit_wide(
             for i in allowed[due[allowed]]:
                 rounds.look(i, total * fitted.model.marginal(sets[i]))
             due[allowed] = False
-            found = rounds.draw(allowed, penalties[stage][allowed])
-            chosen = sets[found.candidate]
-            released.append(NoisyTable(chosen, found.counts, planned.noises[stage].deviation))
+            measured = rounds.draw(allowed, penalties[stage][allowed])
+            chosen = sets[measured.candidate]
+            released.append(NoisyTable(chosen, measured.counts, planned.noises[stage].deviation))
             for column in chosen:
                 due[with_column[column]] = True
             due |= narrow
@@ -99,11 +99,11 @@ def fit_wide(
 
 def _with_column(sets: Sequence[Columns]) -> dict[int, NDArray[np.int64]]:
     """For each column the tables that have it."""
-    found: dict[int, list[int]] = {}
+    tables: dict[int, list[int]] = {}
     for i, columns in enumerate(sets):
         for column in columns:
-            found.setdefault(column, []).append(i)
-    return {column: np.array(places, np.int64) for column, places in found.items()}
+            tables.setdefault(column, []).append(i)
+    return {column: np.array(places, np.int64) for column, places in tables.items()}
 
 
 @dataclass(frozen=True, eq=False)

@@ -234,7 +234,7 @@ class _Toeplitz:
     def _variances(self) -> Floats:
         """Of every range: the noise of a prefix is ``prefix`` of all numbers before its end."""
         prefix, lengths = np.cumsum(self._inverse), self._stops - self._starts
-        found: Floats = np.concatenate([[0.0], np.cumsum(prefix**2)])[lengths]
+        variances: Floats = np.concatenate([[0.0], np.cumsum(prefix**2)])[lengths]
         inner = np.flatnonzero(self._starts)
         inner = inner[np.argsort(lengths[inner], kind="stable")]
         for same in np.split(inner, np.flatnonzero(np.diff(lengths[inner])) + 1):
@@ -242,8 +242,8 @@ class _Toeplitz:
                 starts = self._starts[same]
                 last = int(starts.max())
                 apart = prefix[length : length + last] - prefix[:last]
-                found[same] += np.cumsum(apart * apart)[starts - 1]
-        return found
+                variances[same] += np.cumsum(apart * apart)[starts - 1]
+        return variances
 
     def _simulated(self) -> float:
         """The median of the largest error: ranges that overlap have errors alike."""

@@ -48,8 +48,8 @@ class _MeasuredNumbers(ABC):
 
     def fitted(self) -> tuple[Floats, FitQuality]:
         """The weights of the cells that fit, and how well."""
-        found = fitted(self)
-        return self._weights, quality_of(found, found.loss)
+        weights = fitted(self)
+        return self._weights, quality_of(weights, weights.loss)
 
     def propagate(self, mu: Floats) -> tuple[float, Floats]:
         """The model over all cells."""
@@ -173,14 +173,14 @@ def _sum_of_queries(part: Part, mu: Floats) -> Floats:
             sums = sums.transpose(np.argsort(form.columns))
             return sums.reshape([n if c in form.columns else 1 for c, n in enumerate(shape)])
         case ProductSets(sets):
-            found = np.zeros(shape)
+            total = np.zeros(shape)
             for weight, masks in zip(mu.tolist(), sets, strict=True):
                 held = np.full([1] * len(shape), weight)
                 for column, mask in masks.items():
                     along = [n if c == column else 1 for c, n in enumerate(shape)]
                     held = held * mask.reshape(along)
-                found += held
-            return found
+                total += held
+            return total
         case BitMatrix():
             rows = (weight * part.row(query) for query, weight in enumerate(mu.tolist()))
             return np.asarray(sum(rows, np.zeros(math.prod(shape)))).reshape(shape)

@@ -74,8 +74,8 @@ class Geometry:
     @cached_property
     def spaces(self) -> tuple[Space, ...]:
         """All subspaces, smaller ones first."""
-        found = {space for part in self.parts for space in self.spaces_of(part.columns)}
-        return tuple(sorted(found, key=lambda space: (len(space), space)))
+        spaces = {space for part in self.parts for space in self.spaces_of(part.columns)}
+        return tuple(sorted(spaces, key=lambda space: (len(space), space)))
 
     @cached_property
     def numbers(self) -> Mapping[Space, int]:
@@ -279,9 +279,9 @@ def seen_by(geometry: Geometry, place: Space, precision: float) -> dict[Space, f
 
 def block_trees(geometry: Geometry) -> Mapping[int, Tree]:
     """The trees of a geometry whose columns have blocks; none has a matrix of its own."""
-    found = {c: basis for c, basis in geometry.trees.items() if isinstance(basis, Tree)}
-    assert len(found) == len(geometry.trees)
-    return found
+    trees = {c: basis for c, basis in geometry.trees.items() if isinstance(basis, Tree)}
+    assert len(trees) == len(geometry.trees)
+    return trees
 
 
 def _inside(geometry: Geometry, place: Space) -> Iterator[Space]:

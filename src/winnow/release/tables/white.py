@@ -36,7 +36,7 @@ def white_tables(
     the guarantee does not rest on that.
     """
     layer = on_trees(layer)
-    trees, found = block_trees(layer.geometry), []
+    trees, tables = block_trees(layer.geometry), []
     left: dict[Space, float] = {
         s: p for s, p in layer.precision.items() if s and 0.0 < p < math.inf
     }
@@ -55,8 +55,8 @@ def white_tables(
         counts = layer.cells(TablePart(schema, columns))
         for axis, block in enumerate(blocks):
             counts = np.add.reduceat(counts, np.arange(0, counts.shape[axis], block), axis)
-        found.append(NoisyTable(columns, counts, precision**-0.5, blocks))
-    return sorted(found, key=lambda table: (len(table.columns), table.columns, table.blocks))
+        tables.append(NoisyTable(columns, counts, precision**-0.5, blocks))
+    return sorted(tables, key=lambda table: (len(table.columns), table.columns, table.blocks))
 
 
 def estimated(columns: Columns, layer: Layer, schema: Schema) -> NoisyTable:

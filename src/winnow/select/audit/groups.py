@@ -95,19 +95,19 @@ def enumerate_groups(mechanism: EachGroup, relation: Relation, in_groups: int) -
 
 def fidelity_of_groups(mechanism: EachGroup, seed: int, drawn: EachGroup) -> AuditResult:
     """Lists of both groups together against their exact law; ``drawn`` is what draws."""
-    relation, found = Relation.ADD_REMOVE, np.zeros(5, np.int64)
+    relation, tallies = Relation.ADD_REMOVE, np.zeros(5, np.int64)
     people: list[Owned] = [(PAIRS[0],), (PAIRS[0], PAIRS[1]), (PAIRS[3],), (PAIRS[0], PAIRS[3])]
     counts, plan = sealed_pairs(people, relation), plan_of(drawn, relation)
     for place in range(_DRAWN):
         key, _ = single_run(drawn, relation, Tape.seeded(seed).child(f"draw-{place}"))
         lists = plan.draw(counts, key)
         chosen = [_ITEMS.index(lists[group][0]) for group in _GROUPS]
-        found[2 * chosen[0] + chosen[1]] += 1
+        tallies[2 * chosen[0] + chosen[1]] += 1
     return fidelity_result(
         "Lists of groups: those of all groups together have the product of exact laws.",
         mechanism.name,
         mechanism.promise(relation).citation,
-        chi_square_p_value(found, law(mechanism, people, relation)),
+        chi_square_p_value(tallies, law(mechanism, people, relation)),
         f"{_DRAWN} draws",
     )
 

@@ -64,8 +64,8 @@ class ListedCounts(KeptCounts, Snapshot):
 
     def counts_of(self, items: Sequence[Any]) -> list[int]:
         """The counts of members."""
-        found = {item: count for count, members in self._members.items() for item in members}
-        return [found.get(item, 0) for item in items]
+        count_of = {item: count for count, members in self._members.items() for item in members}
+        return [count_of.get(item, 0) for item in items]
 
 
 @dataclass(frozen=True)
@@ -115,21 +115,21 @@ class KeptInEngine:
             chosen, noisy = mechanism._selected(ListedCounts(counts), utility, tape)
             return chosen, noisy and [min(max(n, 0), last) for n in noisy]
         there = np.flatnonzero(counts > 0)
-        found, noisy = ListedCounts(counts[there]).drawn(
+        places, noisy = ListedCounts(counts[there]).drawn(
             lambda classes: mechanism._draw_classes(classes, utility, tape)
         )
         if isinstance(mechanism, StabilityThreshold | TruncatedLaplace):
             threshold = mechanism.threshold(utility)
             noisy = noisy and [min(n - threshold, last) for n in noisy]
-        return there[found].tolist() if found else [], noisy
+        return there[places].tolist() if places else [], noisy
 
     def model(self, utility: Utility) -> Model:
         """Its exact output distribution."""
-        found = model_of(self.inner, utility)
+        exact = model_of(self.inner, utility)
         mechanism = self._mechanism
         if isinstance(mechanism, LargeMargin | BrokenTiesByPosition):
-            return RandomTies(found, getattr(mechanism, "k", 1))
-        return found
+            return RandomTies(exact, getattr(mechanism, "k", 1))
+        return exact
 
 
 @dataclass(frozen=True)

@@ -73,11 +73,13 @@ def look_enumerated() -> Iterator[AuditResult]:
 def enumerate_look(mechanism: PeopleLook, relation: Relation, look: Look = looked) -> AuditResult:
     """One result: the largest loss over all pairs of what one person may have."""
     before = range(_MOST) if relation is Relation.SUBSTITUTION else (0,)
-    found = {
+    statistics = {
         have: np.array(look(mechanism, [*_OTHERS, *([have] if have else [])], relation))
         for have in range(_MOST)
     }
-    moves = {tuple((found[a] - found[b]).tolist()) for a, b in product(before, found)}
+    moves = {
+        tuple((statistics[a] - statistics[b]).tolist()) for a, b in product(before, statistics)
+    }
     scales = [mechanism.scale(relation)] * (len(mechanism.grid) + 1)
     claimed = float(mechanism.epsilon)
     return enumeration(
@@ -116,8 +118,8 @@ def enumerate_chosen(
                 if each:
                     people[len(each) - 1] += sign
             moves.add((*counts, *people))
-        found = farthest(of_moves(scales, "laplace", _numbers(moves)), epsilon).epsilon
-        worst = max(worst, found)
+        epsilon_seen = farthest(of_moves(scales, "laplace", _numbers(moves)), epsilon).epsilon
+        worst = max(worst, epsilon_seen)
     return enumeration(
         "A bound from a look, and a release under it: between neighbours no output's "
         "log-probability moves by more than epsilon.",

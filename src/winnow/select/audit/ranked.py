@@ -141,8 +141,8 @@ class OnUnknownUniverse(ChargedAsInner):
         rows = np.full((draws, 1), -1, np.int64)
         for draw, row in enumerate(rows):
             ranks = ExplicitRanks(counts, endless=True)
-            found = self.inner.draw(ranks, utility, root.child(f"draw-{draw}"))
-            row[: len(found)] = [label for _, label in found]
+            winners = self.inner.draw(ranks, utility, root.child(f"draw-{draw}"))
+            row[: len(winners)] = [label for _, label in winners]
         return rows
 
     def model(self, utility: Utility) -> RankedModel:

@@ -106,8 +106,8 @@ def draw(released: Top, *, title: str, method: str, ending: str) -> bytes:
     """Bars of the noisy counts: by rank for a list, by noisy count for a set."""
     from winnow.show.plots.bars import below_title
 
-    found: Any = released.value
-    drawn: bytes = found.drawn(title=title, subtitle=below_title(method, released), ending=ending)
+    items: Any = released.value
+    drawn: bytes = items.drawn(title=title, subtitle=below_title(method, released), ending=ending)
     return drawn
 
 
@@ -207,8 +207,8 @@ def plan_rows(planned: TopKSimulation) -> list[dict[str, Any]]:
         errors = plain.pop("simulated") or {}
         flat = {
             f"{metric}_{part}": value
-            for metric, found in errors.items()
-            for part, value in found.items()
+            for metric, error in errors.items()
+            for part, value in error.items()
         }
         rows.append({**plain, **flat, **shared})
     return rows

@@ -204,12 +204,12 @@ class NoisyTopWithLeads(LipschitzMechanism):
         self, scores: Scores, utility: Utility, tape: Tape
     ) -> tuple[list[int], list[Any] | None]:
         more = self.kappa + self.leads_losers
-        found = contenders(scores, tape, self.noise, self.scale(utility), more)
-        order = found.winners()
+        contending = contenders(scores, tape, self.noise, self.scale(utility), more)
+        order = contending.winners()
         # The declared sensitivity decides, not the type of the scores, which may be private.
         whole = utility.down.denominator == utility.up.denominator == 1
         step = Fraction(1) if whole else Fraction(2) ** Grid.fine(utility).power
-        leads: list[Any] = found.leads(order, step)
+        leads: list[Any] = contending.leads(order, step)
         if not whole:
             leads = [float(lead * step) for lead in leads]
         leads += [None] * (self.kappa - len(leads))

@@ -116,8 +116,8 @@ class LookedAt(Selection):
         return way._draw(scores, utility, tape.child("selection"))
 
     def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
-        found = np.array([classes.count_at(rank - 1) for rank in self.rule.ranks])
-        way = self._way(rounded_down(found), utility, tape)
+        looked_counts = np.array([classes.count_at(rank - 1) for rank in self.rule.ranks])
+        way = self._way(rounded_down(looked_counts), utility, tape)
         return Drawn(way._draw_classes(classes, utility, tape.child("selection")).places)
 
     def _way(self, held: Integers, utility: Utility, tape: Tape) -> Selection:
