@@ -94,7 +94,8 @@ def judge(measured: Findings) -> Judged:
         Claim(f"lazy selection extends to boosting: the vote is as accurate as by a scan (within "
               f"{apart:.3f} at every epsilon)", apart < 0.02),
         Claim(f"at ε = 1 the vote beats the best rule alone and the larger class "
-              f"({shares['flat', 1.0]:.3f} against {best:.3f})", shares["flat", 1.0] > best + 0.005),
+              f"({shares['flat', 1.0]:.3f} against {best:.3f})",
+              shares["flat", 1.0] > best + 0.005),
         Claim(f"accuracy rises with epsilon ({shares['flat', levels[0]]:.3f} to "
               f"{shares['flat', levels[-1]]:.3f})",
               shares["flat", levels[-1]] > shares["flat", levels[0]] + 0.005),
