@@ -92,16 +92,16 @@ def _options(bundle: type[Any], kind: Any) -> list[Parameter]:
 def _bundled(bundle: type[Any], given: dict[str, Any]) -> Any:
     """A bundle of what was given for its options, which are taken out; bundles may hold others."""
     hints = get_type_hints(bundle, include_extras=True)
-    held: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for f in fields(bundle):
         record = record_in(hints[f.name])
         if record is not None:
-            held[f.name] = typed(record, given)
+            values[f.name] = typed(record, given)
         elif is_dataclass(hints[f.name]):
-            held[f.name] = _bundled(hints[f.name], given)
+            values[f.name] = _bundled(hints[f.name], given)
         else:
-            held[f.name] = given.pop(f.name)
-    return bundle(**held)
+            values[f.name] = given.pop(f.name)
+    return bundle(**values)
 
 
 SOURCES = """

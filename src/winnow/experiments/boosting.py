@@ -39,8 +39,8 @@ def _learners(codes: list[Any], sizes: list[int]) -> NDArray[np.int8]:
             rules.append(column == value)
             if 0 < value < size - 1:
                 rules.append(column <= value)
-    held = 2 * np.array(rules, np.int8) - 1
-    return np.concatenate([held, -held])
+    signs = 2 * np.array(rules, np.int8) - 1
+    return np.concatenate([signs, -signs])
 
 
 def measure(run: ExperimentRun) -> Findings:
@@ -49,11 +49,11 @@ def measure(run: ExperimentRun) -> Findings:
     label = ADULT.index("income>50K")
     names = [i for i in range(len(ADULT)) if i != label]
     most = run.pick(6000, len(codes[0]))
-    held = _learners([codes[i][:most] for i in names], [list(sizes.values())[i] for i in names])
+    learners = _learners([codes[i][:most] for i in names], [list(sizes.values())[i] for i in names])
     labels = (2 * codes[label][:most] - 1).astype(np.int8)
     train, test = slice(0, 2 * most // 3), slice(2 * most // 3, most)
-    alone = ((held[:, test] == labels[test]).mean(axis=1))[
-        int((held[:, train] == labels[train]).mean(axis=1).argmax())
+    alone = ((learners[:, test] == labels[test]).mean(axis=1))[
+        int((learners[:, train] == labels[train]).mean(axis=1).argmax())
     ]
     rows: Rows = [
         {"arm": "best rule alone", "accuracy": float(alone)},
@@ -68,16 +68,17 @@ def measure(run: ExperimentRun) -> Findings:
             right, took = [], []
             for seed in range(run.pick(2, 5)):
                 start = clock()
-                examples = seal_examples(held[:, train], labels[train])
+                examples = seal_examples(learners[:, train], labels[train])
                 vote = boost(
                     examples, epsilon=epsilon, delta=DELTA, rounds=ROUNDS, advantage=ADVANTAGE,
                     method=Scan() if index == "exact" else Indexed(index="flat"), seed=seed,
                 )  # fmt: skip
                 took.append(since(start))
-                right.append(float((vote.value.vote(held[:, test]) == labels[test]).mean()))
+                right.append(float((vote.value.vote(learners[:, test]) == labels[test]).mean()))
             rows.append({"arm": index, "epsilon": epsilon, "accuracy": right,
                          "seconds": float(np.median(took))})  # fmt: skip
-    parameters = {"delta": DELTA, "rounds": ROUNDS, "advantage": ADVANTAGE, "learners": len(held),
+    parameters = {"delta": DELTA, "rounds": ROUNDS, "advantage": ADVANTAGE,
+                  "learners": len(learners),
                   "rows": most}  # fmt: skip
     return Findings(parameters, rows, source)
 

@@ -156,9 +156,9 @@ class Reproduced:
         claims = self.judged.claims
         if self.measured.stand_in:
             return f"none: {STAND_IN}"
-        held = sum(claim.holds for claim in claims)
-        word = "agrees" if held == len(claims) else "agrees in part" if held else "differs"
-        return f"{word}, {held} of {len(claims)} claims"
+        holding = sum(claim.holds for claim in claims)
+        word = "agrees" if holding == len(claims) else "agrees in part" if holding else "differs"
+        return f"{word}, {holding} of {len(claims)} claims"
 
     @property
     def line(self) -> str:

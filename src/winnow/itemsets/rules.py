@@ -157,26 +157,26 @@ class ItemsetSupports(Plotted, Framed):
             most = math.prod(s + far for s in below)
             return low / most, high / least if least > 0 else math.inf
 
-        held, lifted = max(0.0, ab), n / (a * b)
+        support, lifted = max(0.0, ab), n / (a * b)
         return AssociationRule(
             items,
             then,
-            min(1.0, held / n),
+            min(1.0, support / n),
             error_of(1 / n, n),
             _share(interval((ab,), (n,))),
-            min(1.0, held / a),
+            min(1.0, support / a),
             error_of(1 / a, a),
             _share(interval((ab,), (a,))),
-            held * lifted,
+            support * lifted,
             error_of(lifted, n, a, b),
             interval((ab, n), (a, b)),
         )
 
     def to_columns(self) -> Columns:
         """The itemsets with their noisy supports, as columns."""
-        held = self.listed()
-        error = np.full(len(held), self.standard_error)
-        support = np.array([noisy for _, noisy in held], np.int64)
+        listed = self.listed()
+        error = np.full(len(listed), self.standard_error)
+        support = np.array([noisy for _, noisy in listed], np.int64)
         names = plain_column(self.itemsets)
         return {"itemset": names, "support": support, "standard_error": error}
 

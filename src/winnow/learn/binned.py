@@ -121,14 +121,14 @@ def codes_of(
 ) -> list[NDArray[np.int32]]:
     """Codes by the columns of a schema as codes of the features that were learned from it."""
     return [
-        _of_grid(feature, column, held) if is_wide(column) else held
-        for feature, column, held in zip(features, columns, codes, strict=True)
+        _of_grid(feature, column, values) if is_wide(column) else values
+        for feature, column, values in zip(features, columns, codes, strict=True)
     ]
 
 
-def _of_grid(feature: Feature, column: Column, held: NDArray[Any]) -> NDArray[np.int32]:
+def _of_grid(feature: Feature, column: Column, array: NDArray[Any]) -> NDArray[np.int32]:
     assert column.grid is not None
-    distinct, places = np.unique(held, return_inverse=True)
+    distinct, places = np.unique(array, return_inverse=True)
     inside = distinct < column.codes
     codes = distinct - column.codes + feature.count
     values = column.grid.values(distinct[inside].astype(np.int64))

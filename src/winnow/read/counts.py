@@ -371,7 +371,7 @@ def private_counts(
         return SealedCounts(Sealed(values[order], "counts"), sorted_labels, utility, most)
     with instead(lambda error: DataError(f"at least one label {error}"), ParameterError):
         texts = [label_text(label) for label in labels]
-    held = sorted((text, i) for i, text in enumerate(texts) if values[i] > 0)
-    kept = np.array([values[i] for _, i in held], np.int64)
-    present: Sequence[Any] = [labels[i] for _, i in held]
+    present_places = sorted((text, i) for i, text in enumerate(texts) if values[i] > 0)
+    kept = np.array([values[i] for _, i in present_places], np.int64)
+    present: Sequence[Any] = [labels[i] for _, i in present_places]
     return SealedCounts(Sealed(kept, "counts"), Sealed(present, "items"), utility, most)

@@ -178,8 +178,10 @@ class Lines(BasketLayout):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        held = self.separator
-        if held is not None and (not isinstance(held, str) or not held or set(held) & set("\r\n")):
+        separator = self.separator
+        if separator is not None and (
+            not isinstance(separator, str) or not separator or set(separator) & set("\r\n")
+        ):
             raise ParameterError(
                 "separator= is empty or a line end; give a text of one character or more"
             )

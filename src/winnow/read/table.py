@@ -82,49 +82,49 @@ def _advice(column: Column, as_text: bool) -> str:
 def codes_of(column: Column, values: NDArray[Any], *, as_text: bool) -> Codes:
     """The code of every value, -1 for those outside the schema."""
     nulls = np.asarray(np.ma.getmaskarray(values))
-    held = np.ma.getdata(values)
+    array = np.ma.getdata(values)
     if column.kind == "categories":
-        codes = _categories(column, held, nulls, as_text)
+        codes = _categories(column, array, nulls, as_text)
     elif column.hashed:
-        prefixes = (None if no else text for text, no in zip(held.tolist(), nulls, strict=True))
+        prefixes = (None if no else text for text, no in zip(array.tolist(), nulls, strict=True))
         texts = (-1 if text is None else int(text, 16) % column.codes for text in prefixes)
-        codes = np.fromiter(texts, np.int32, len(held))
+        codes = np.fromiter(texts, np.int32, len(array))
     else:  # codes as they are, bins and points of a grid as the engine found them
-        if held.dtype.kind == "f":
-            nulls = nulls | np.isnan(held)
+        if array.dtype.kind == "f":
+            nulls = nulls | np.isnan(array)
         found_missing = column.placed and column.missing_label is not None
-        fits = (held >= 0) & (held < column.codes + found_missing) & ~nulls
-        if held.dtype.kind == "f":
-            fits &= held == np.floor(held)
-        codes = np.full(held.shape, -1, np.int32)
-        codes[fits] = held[fits].astype(np.int32)
+        fits = (array >= 0) & (array < column.codes + found_missing) & ~nulls
+        if array.dtype.kind == "f":
+            fits &= array == np.floor(array)
+        codes = np.full(array.shape, -1, np.int32)
+        codes[fits] = array[fits].astype(np.int32)
     if column.missing_label is not None:
         codes[nulls] = column.codes
     return codes
 
 
 def _categories(
-    column: Column, held: NDArray[Any], nulls: NDArray[np.bool_], as_text: bool
+    column: Column, array: NDArray[Any], nulls: NDArray[np.bool_], as_text: bool
 ) -> Codes:
     known = {value: code for code, value in enumerate(column.values) if value is not None}
     missing = column.values.index(None) if None in column.values else -1
     if as_text and missing < 0:
         missing = known.get("", -1)  # a text file writes an empty text and nothing alike
     if column.content == "number":
-        if held.dtype.kind == "f" and not as_text:  # pandas writes missing numbers as NaN
-            nulls = nulls | np.isnan(held)
-        distinct, places = np.unique(held, return_inverse=True)
+        if array.dtype.kind == "f" and not as_text:  # pandas writes missing numbers as NaN
+            nulls = nulls | np.isnan(array)
+        distinct, places = np.unique(array, return_inverse=True)
         codes = np.array([known.get(v, -1) for v in distinct.tolist()], np.int32)[places]
     elif column.content == "boolean" and as_text:
-        codes = _looked_up(held, {text: known.get(value, -1) for text, value in _BOOLEANS.items()})
+        codes = _looked_up(array, {text: known.get(value, -1) for text, value in _BOOLEANS.items()})
     else:
-        codes = _looked_up(held, known)
+        codes = _looked_up(array, known)
     codes[nulls] = missing
     return codes
 
 
-def _looked_up(held: NDArray[Any], known: dict[Any, int]) -> Codes:
-    values = held.tolist()
+def _looked_up(array: NDArray[Any], known: dict[Any, int]) -> Codes:
+    values = array.tolist()
     return np.fromiter((known.get(value, -1) for value in values), np.int32, len(values))
 
 
@@ -144,14 +144,14 @@ class _KeptTable(KeptRows):
         asked = tuple(dict.fromkeys((*sets, ())))
         columns = self._query.columns
         with refusing("the source cannot be read", memory=self._memory):
-            (held, weights), as_text = self._engine.distinct(replace(self._query, sets=asked))
+            (cells, weights), as_text = self._engine.distinct(replace(self._query, sets=asked))
             width = len(columns)
-            summed = np.array([np.asarray(each) for each in held[width:]], np.int64)
+            summed = np.array([np.asarray(each) for each in cells[width:]], np.int64)
             groups = {}
             for each in asked:
                 wanted = np.array([i not in each for i in range(width)], np.int64)
                 here = np.flatnonzero((summed == wanted[:, None]).all(axis=0))
-                codes = tuple(encode(columns[i], held[i][here], as_text=as_text) for i in each)
+                codes = tuple(encode(columns[i], cells[i][here], as_text=as_text) for i in each)
                 shape = tuple(columns[i].cardinality for i in each)
                 groups[each] = group(codes, weights[here], shape)
         total = int(groups[()].weights.sum())
@@ -283,9 +283,9 @@ def read_table(
         seen = engine_for(source, memory, used, text, joins=True)
         (values, weights), as_text = seen.distinct(query)
         pairs = zip(declared.columns, values, strict=True)
-        codes = tuple(encode(column, held, as_text=as_text) for column, held in pairs)
+        codes = tuple(encode(column, codes_here, as_text=as_text) for column, codes_here in pairs)
         if drops:
-            kept = np.logical_and.reduce([held >= 0 for held in codes])
-            codes, weights = tuple(held[kept] for held in codes), weights[kept]
+            kept = np.logical_and.reduce([codes_here >= 0 for codes_here in codes])
+            codes, weights = tuple(codes_here[kept] for codes_here in codes), weights[kept]
         grouped = group(codes, weights, declared.shape)
     return made(seen, Sealed(grouped, "rows"))

@@ -30,10 +30,10 @@ class CellSets:
     def axes(self, codes: Mapping[int, Integers]) -> list[Integers]:
         """Offsets of the set along each axis; a cell is the sum of one of each."""
         axes, start = [], 0
-        for column, held in codes.items():
+        for column, members in codes.items():
             if column > start:
                 axes.append(self._run(start, column))
-            axes.append(held * self._strides[column])
+            axes.append(members * self._strides[column])
             start = column + 1
         if start < len(self.shape):
             axes.append(self._run(start, len(self.shape)))

@@ -87,9 +87,9 @@ def _labels(
     def call(people: People, place: ReplayPlace) -> Any:
         counts = counts_of(people, relation)
         if kept:
-            held = Counter(label for owned in people for label in owned)
-            names = sorted(held)
-            listed = ListedCounts([held[name] for name in names], names)
+            counts_by_label = Counter(label for owned in people for label in owned)
+            names = sorted(counts_by_label)
+            listed = ListedCounts([counts_by_label[name] for name in names], names)
             counts = replace(counts, values=Sealed(listed, "counts"))
         at_hand = counts.weighed if weighed else None
         counts = replace(counts, max_items=most, weighed=at_hand)

@@ -84,8 +84,8 @@ def number_replays() -> Iterator[Replay]:
             return releases | {"left": repr(session)}
 
     def binned(people: People, place: ReplayPlace) -> Any:
-        held = in_bins(_paid(people, Relation.ADD_REMOVE), "pay", 2)
-        return {"schema": held.schema, "shown": repr(held)}
+        table = in_bins(_paid(people, Relation.ADD_REMOVE), "pay", 2)
+        return {"schema": table.schema, "shown": repr(table)}
 
     yield Replay("in_bins", "", binned, PAID, groups=(1, 3))
     said = ("quantiles", "histogram", "moments", "describe", "bounds")

@@ -111,12 +111,12 @@ def _parts(value: Any, path: str, seen: Observation, above: tuple[int, ...]) -> 
         seen[path] = (f"array of {layout}", repr(value.tolist()))
     elif isinstance(value, Mapping):
         seen[path] = (kind, repr([*map(str, value)]))
-        for key, held in value.items():
-            _walk(held, f"{path}.{key}", seen, above)
+        for key, part in value.items():
+            _walk(part, f"{path}.{key}", seen, above)
     elif isinstance(value, list | tuple):
         seen[path] = (kind, f"length {len(value)}")
-        for place, held in enumerate(value):
-            _walk(held, f"{path}.{place}", seen, above)
+        for place, part in enumerate(value):
+            _walk(part, f"{path}.{place}", seen, above)
     elif isinstance(value, set | frozenset):
         seen[path] = (kind, repr(sorted(map(repr, value))))
     elif type(value).__module__.split(".")[0] == "winnow":

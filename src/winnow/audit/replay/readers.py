@@ -98,15 +98,15 @@ def text_of(names: Sequence[str], rows: Rows) -> str:
 
 def events_of(people: People) -> Rows:
     """A row for each event: a person and an item."""
-    return ((str(number), item) for number, held in enumerate(people) for item in held)
+    return ((str(number), item) for number, items in enumerate(people) for item in items)
 
 
 def _source(kind: str, place: ReplayPlace, names: Sequence[str], rows: Rows) -> Any:
     """Rows of texts, an empty text being a missing one, as a file or a table in memory."""
     if kind == "csv":
         return place.write("data.csv", text_of(names, rows))
-    held = [[text or None for text in row] for row in rows]
-    columns = {name: [row[i] for row in held] for i, name in enumerate(names)}
+    texts = [[text or None for text in row] for row in rows]
+    columns = {name: [row[i] for row in texts] for i, name in enumerate(names)}
     if kind == "pandas":
         import pandas
 
@@ -169,9 +169,9 @@ def _logs_of_groups() -> Iterator[Replay]:
             names: Sequence[str] | None = names,
         ) -> Any:
             rows = [
-                (str(number), held[at], held[at + 1])
-                for number, held in enumerate(people)
-                for at in range(0, len(held), 2)
+                (str(number), items[at], items[at + 1])
+                for number, items in enumerate(people)
+                for at in range(0, len(items), 2)
             ]
             counted_items = counts(
                 _source("csv", place, ("user", "group", "item"), rows), item="item", person="user",
@@ -189,7 +189,7 @@ def _joined_logs() -> Replay:
     """Two files of the same people, and a public one of items that stands there twice."""
 
     def call(people: People, place: ReplayPlace) -> Any:
-        profiles = ((str(number), held[0]) for number, held in enumerate(people) if held)
+        profiles = ((str(number), items[0]) for number, items in enumerate(people) if items)
         events = place.write("events.csv", text_of(("user", "item"), events_of(people)))
         about = place.write("people.csv", text_of(("user", "first"), profiles))
         topics = place.write("topics.csv", text_of(("item", "topic"), [("a", "t"), ("a", "s")]))
@@ -284,7 +284,7 @@ def _read(source: Any, schema: Any, place: ReplayPlace, **options: Any) -> Any:
 
 def _transactions() -> Iterator[Replay]:
     def lines(people: People, place: ReplayPlace, name: str, separator: str) -> Any:
-        text = "".join(f"{separator.join(held)}\n" for held in people)
+        text = "".join(f"{separator.join(items)}\n" for items in people)
         return _mined(place.write(name, text), place, layout="lines")
 
     def pairs(people: People, place: ReplayPlace) -> Any:
@@ -294,20 +294,20 @@ def _transactions() -> Iterator[Replay]:
     def users(people: People, place: ReplayPlace) -> Any:
         rows = [
             (str(number), f"{number}-{order}", item)
-            for number, held in enumerate(people)
-            for order, item in enumerate(held)
+            for number, items in enumerate(people)
+            for order, item in enumerate(items)
         ]
         source = place.write("data.csv", text_of(("user", "order", "product"), rows))
         return _mined(source, place, unit="person", person="user", max_baskets=2,
                       layout=Pairs("order", "product"))  # fmt: skip
 
     def indicators(people: People, place: ReplayPlace) -> Any:
-        rows = [["1" if item in held else "0" for item in ("a", "b", "c")] for held in people]
+        rows = [["1" if item in items else "0" for item in ("a", "b", "c")] for items in people]
         source = place.write("data.csv", text_of(("a", "b", "c"), rows))
         return _mined(source, place, layout="indicators")
 
     def listed(people: People, place: ReplayPlace) -> Any:
-        return _mined([list(held) for held in people], place, layout="auto")
+        return _mined([list(items) for items in people], place, layout="auto")
 
     def commas(people: People, place: ReplayPlace) -> Any:
         return lines(people, place, "data.csv", ",")

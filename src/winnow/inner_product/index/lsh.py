@@ -136,9 +136,9 @@ class PStableIndex:
         ids, looked, step = np.empty(0, np.int64), 0, 1
         while len(ids) < enough and looked < max(map(len, near)):
             parts = [ids]
-            for order, starts, held in zip(near, self._starts, self._rows, strict=True):
+            for order, starts, rows_there in zip(near, self._starts, self._rows, strict=True):
                 for bucket in order[looked : looked + step]:
-                    parts.append(held[starts[bucket] : starts[bucket + 1]])
+                    parts.append(rows_there[starts[bucket] : starts[bucket + 1]])
             ids = np.unique(np.concatenate(parts))
             looked, step = looked + step, 2 * step
         return ranked(ids, inner_products(self._vectors, query, ids), k)

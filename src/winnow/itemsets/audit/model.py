@@ -79,9 +79,9 @@ class BasketsModel(Model):
 
     def _shared(self, logs: Floats, supports: Integers) -> Floats:
         labels = self.outcomes(0)[:, 0]
-        held = np.exp(logs[:, labels >= 0])
+        chances = np.exp(logs[:, labels >= 0])
         same = (supports[:, :, None] == supports[:, None, :]).astype(np.float64)
-        shared = np.einsum("nij,nj->ni", same, held) / same.sum(axis=2)
+        shared = np.einsum("nij,nj->ni", same, chances) / same.sum(axis=2)
         logs = logs.copy()
         with np.errstate(divide="ignore"):
             logs[:, labels >= 0] = np.log(shared)

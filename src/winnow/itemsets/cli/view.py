@@ -15,10 +15,10 @@ Found = Released[Any]
 
 def counted(released: Released[Any]) -> Found:
     """The release as a list; of supports with those of subsets, the pairs of the winners."""
-    held = released.value
-    if not isinstance(held, ItemsetSupports):
+    value = released.value
+    if not isinstance(value, ItemsetSupports):
         return released
-    return replace(released, value=held.listed())
+    return replace(released, value=value.listed())
 
 
 def rule_rows(released: Released[ItemsetSupports], min_confidence: float) -> list[dict[str, Any]]:

@@ -358,8 +358,8 @@ class ItemsetRanks:
             rows = np.full(self.baskets.item_count, -1, np.int64)
             rows[counted] = np.arange(len(counted))
             pairs = np.zeros((len(counted), len(counted)), np.int32)
-            held = np.empty(len(counted), np.int64)
-            count_pairs(self.baskets.items, self.baskets.starts, rows, held, pairs)
+            places = np.empty(len(counted), np.int64)
+            count_pairs(self.baskets.items, self.baskets.starts, rows, places, pairs)
             self._pairs = floor, rows, pairs
         return self._pairs[1][codes], self._pairs[2]
 

@@ -106,11 +106,11 @@ def fidelity_of_cuts(seed: int, stated: Fraction = Fraction(1)) -> AuditResult:
     mechanism, root = made(), Tape.seeded(seed)
     cells = np.repeat(np.array(CELLS), table, axis=0).astype(np.int32)
     rows = LabelledRows((cells[:, 0],), cells[:, 1], np.ones(len(cells), np.int64))
-    held = replace(empty(relation, 1), rows=Sealed(rows, "rows"))
+    labelled = replace(empty(relation, 1), rows=Sealed(rows, "rows"))
     observed = np.zeros(POINTS + 1, np.int64)
     for draw in range(_DRAWN):
         key, _ = single_run(mechanism, relation, root.child(f"draw-{draw}"))
-        ((cut,),) = mechanism.drawn(held, key)
+        ((cut,),) = mechanism.drawn(labelled, key)
         observed[cut] += 1
     (median,) = mechanism.quantiles
     claimed = replace(mechanism, quantiles=(replace(median, per_round=stated),))

@@ -50,10 +50,10 @@ class _BinnedRows(KeptRows):
         return [
             (
                 tuple(
-                    _coded(codes[held.index(self._columns[i][0])], self._columns[i][1])
+                    _coded(codes[set_there.index(self._columns[i][0])], self._columns[i][1])
                     for i in each
                 ),
                 weights,
             )
-            for each, held, (codes, weights) in zip(sets, places, counts, strict=True)
+            for each, set_there, (codes, weights) in zip(sets, places, counts, strict=True)
         ]

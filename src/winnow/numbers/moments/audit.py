@@ -95,8 +95,8 @@ class MomentsModel:
             for number, each in enumerate(self.mechanism.measured):
                 a, b, c = each.factors
                 codes = [
-                    1 if each.column is None else held[columns.index(each.column.name)]
-                    for own, held in rows
+                    1 if each.column is None else code[columns.index(each.column.name)]
+                    for own, code in rows
                     if own == group
                 ]
                 whole = sum(a + b * k + c * k * k for k in codes if k is not None)

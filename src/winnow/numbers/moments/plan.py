@@ -271,23 +271,23 @@ def _draw(
             drawn, parts = mechanism, mechanism.drawn(table, by, key)
         noise = SumNoise.of(drawn)
         sums: dict[tuple[str, str | None], Any] = {}
-        for each, held in zip(drawn.measured, parts.T, strict=True):
+        for each, part in zip(drawn.measured, parts.T, strict=True):
             name = None if each.column is None else each.column.name
-            sums[each.kind, name] = held.astype(np.float64) / PARTS / each.times
+            sums[each.kind, name] = part.astype(np.float64) / PARTS / each.times
         rows = None
         if public.rows_are_public and not by:
             rows = table.n if public.rows is None else public.rows
-        held, notes = {}, []
+        shown, notes = {}, []
         for column in used:
             estimates = ColumnEstimates(column, sums, noise, 1 - level, rows)
             for statistic in asked.statistics:
                 numbers = estimates.shown(statistic)
-                held[column.name, statistic] = numbers if by else _first(numbers)
+                shown[column.name, statistic] = numbers if by else _first(numbers)
             notes += _notes(column, asked, estimates)
         return ReleasedMoments(
             columns=tuple(asked.values),
             statistics=tuple(asked.statistics),
-            held=held,
+            held=shown,
             level=level,
             by=tuple(asked.by),
             groups=tuple(product(*labels)) if by else (),

@@ -133,15 +133,15 @@ class ModelRoom:
         """
         if worthwhile is None:
             worthwhile = np.ones(len(self.sets), np.bool_)
-        held = [each.columns for each in released]
-        taken = tree_cells(self.shape, held)
+        scopes = [each.columns for each in released]
+        taken = tree_cells(self.shape, scopes)
         for most in (int(share * self.most), self.most):
-            fits = self._fitting(held, taken, most)
+            fits = self._fitting(scopes, taken, most)
             if (fits & worthwhile).any():
                 return np.flatnonzero(fits & worthwhile)
         return np.flatnonzero(fits)
 
-    def _fitting(self, held: Sequence[Columns], taken: int, most: int) -> NDArray[np.bool_]:
+    def _fitting(self, scopes: Sequence[Columns], taken: int, most: int) -> NDArray[np.bool_]:
         """The candidates with which the model stays within so many cells.
 
         To join all columns of a table but the largest to every clique would be enough to hold
@@ -152,7 +152,7 @@ class ModelRoom:
         fits = self._joined <= most // taken
         left = np.flatnonzero(~fits).tolist()
         if left:
-            fits[left] = within(self.shape, list(held), [self.sets[i] for i in left], most)
+            fits[left] = within(self.shape, list(scopes), [self.sets[i] for i in left], most)
         return fits
 
 

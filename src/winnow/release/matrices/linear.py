@@ -324,8 +324,8 @@ class _Matrix:
             ones = cover.sum(axis=1)
             self._shift = ones / ones.sum()
             cover = cover - np.outer(ones, ones) / ones.sum()
-        held = np.einsum("ij,ij->i", queries @ cover, queries)
-        self.deviations = np.sqrt(np.maximum(held, 0.0))
+        variances = np.einsum("ij,ij->i", queries @ cover, queries)
+        self.deviations = np.sqrt(np.maximum(variances, 0.0))
         self.largest: float | None = None
 
     def answers(self, numbers: Floats, total: int | None) -> Floats:
@@ -370,5 +370,5 @@ class _Queries:
     ) -> tuple[Floats, FitQuality | None]:
         """Of maximum entropy; of very many queries some are enough."""
         unit = self._strategy.unit
-        some, held = thinned(self._strategy.workload, numbers / unit, _MOST_FITTED_ENTRIES)
-        return MeasuredQueries(some, held, deviation / unit, rows).fitted()
+        some, numbers_kept = thinned(self._strategy.workload, numbers / unit, _MOST_FITTED_ENTRIES)
+        return MeasuredQueries(some, numbers_kept, deviation / unit, rows).fitted()

@@ -173,8 +173,8 @@ class Geometry:
         part = self.parts[place]
         if place not in self.uneven:
             alone = Geometry((part,), self.trees)
-            held = alone.incidence.variances(alone.array(precision))
-            return held.reshape([1] * len(part.columns))
+            variances = alone.incidence.variances(alone.array(precision))
+            return variances.reshape([1] * len(part.columns))
         return self._sums(part, self.uneven[place], 1.0 / self.array(precision))
 
     def _sums(self, part: TablePart, each: tuple[Floats, ...], variances: Floats) -> Floats:
@@ -204,9 +204,9 @@ class Geometry:
     def spreads(self, precision: Precision, law: str) -> list[Spread]:
         """The standard errors of each part; for ranges with their largest error, simulated."""
         cells = self.incidence
-        held = np.sqrt(cells.variances(self.array(precision)))
+        deviations = np.sqrt(cells.variances(self.array(precision)))
         listed = {
-            place: Spread(held[i : i + 1], self.parts[place].size)
+            place: Spread(deviations[i : i + 1], self.parts[place].size)
             for i, place in enumerate(cells.parts.tolist())
         }
         for place in self.uneven:

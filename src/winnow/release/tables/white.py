@@ -22,7 +22,7 @@ _LEAST = 1e-6
 
 
 def white_tables(
-    layer: Layer, schema: Schema, held: Sequence[Columns] | None = None
+    layer: Layer, schema: Schema, scopes: Sequence[Columns] | None = None
 ) -> list[NoisyTable]:
     """Tables with independent noise that tell the same as estimates of subspaces.
 
@@ -40,8 +40,10 @@ def white_tables(
     left: dict[Space, float] = {
         s: p for s, p in layer.precision.items() if s and 0.0 < p < math.inf
     }
-    if held is not None:
-        inside = {chosen for c in held for k in range(len(c)) for chosen in combinations(c, k + 1)}
+    if scopes is not None:
+        inside = {
+            chosen for c in scopes for k in range(len(c)) for chosen in combinations(c, k + 1)
+        }
         left = {s: p for s, p in left.items() if tuple(column for column, _ in s) in inside}
     for space in sorted(left, key=lambda s: (-len(s), [level for _, level in s], s)):
         blocks = tuple(trees[column].blocks[level] for column, level in space)

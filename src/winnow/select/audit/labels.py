@@ -74,7 +74,7 @@ def law(mechanism: WeightedGaussian, people: ListedPeople, relation: Relation) -
 def law_of_one(mechanism: WeightedGaussian, people: ListedPeople, relation: Relation) -> Floats:
     """The chance of each label, and of none, to be the one that is peeled."""
     cells, chances = _cells(mechanism, people, relation, 0, 1), np.zeros(4)
-    held = Counter(label for owned in people.people for label in owned)
+    counts = Counter(label for owned in people.people for label in owned)
     width = float(Utility.declare(1, monotone=True, relation=relation).width)
     factor = mechanism.epsilon_of_round(relation) / width
     for released in product((0, 1), repeat=3):
@@ -82,7 +82,7 @@ def law_of_one(mechanism: WeightedGaussian, people: ListedPeople, relation: Rela
         if not any(released):
             chances[3] += chance
             continue
-        logits = np.array([held[label] * factor for label in _LABELS])
+        logits = np.array([counts[label] * factor for label in _LABELS])
         weights = np.where(np.array(released) == 1, np.exp(logits - logits.max()), 0.0)
         chances[:3] += chance * weights / weights.sum()
     return chances
@@ -99,14 +99,14 @@ def _cells(
     """Of each label the chance that it stays, and those of its cells."""
     summed = people.summed(mechanism.max_items or 1, gone)
     values = np.asarray(summed.values)
-    held = dict(zip(summed.items, values.tolist(), strict=True))
+    weights = dict(zip(summed.items, values.tolist(), strict=True))
     variance = mechanism.variance(relation, number)
     edges = mechanism.threshold(relation, number) + (math.isqrt(variance) // 2) * np.arange(cells)
     chances = np.zeros((3, cells + 1))
     for place, label in enumerate(_LABELS):
         tails = np.zeros(cells)
-        if label in held:
-            tails = gaussian_upper_tail(float(variance), edges - held[label])
+        if label in weights:
+            tails = gaussian_upper_tail(float(variance), edges - weights[label])
         chances[place] = -np.diff(np.concatenate([[1.0], tails, [0.0]]))
     return chances
 

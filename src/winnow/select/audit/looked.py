@@ -52,10 +52,10 @@ def enumerate_look(
     half = float(utility.one_sided) / 2
     moves = np.array(list(product(_steps(utility), repeat=_ITEMS)))
     farthest, pairs = 0.0, 0
-    for held in product(np.arange(0, 2 * _TOP + 1) * half, repeat=_ITEMS):
-        own = statistic(np.array(held), mechanism.rule.ranks)
+    for scores in product(np.arange(0, 2 * _TOP + 1) * half, repeat=_ITEMS):
+        own = statistic(np.array(scores), mechanism.rule.ranks)
         for move in moves:
-            other = statistic(np.array(held) + move, mechanism.rule.ranks)
+            other = statistic(np.array(scores) + move, mechanism.rule.ranks)
             farthest = max(farthest, float(np.abs(other - own).max()))
             pairs += 1
     look = farthest / float(mechanism.noise_scale(mechanism.epsilon, utility))

@@ -102,16 +102,16 @@ def enumerate_chosen(
     the largest that the release has under any bound; both are found over all moves of a person.
     """
     utility = declared(1, True, relation)
-    held = [(), (0,), (1,), (0, 1)]
-    before = held if relation is Relation.SUBSTITUTION else [()]
+    owned = [(), (0,), (1,), (0, 1)]
+    before = owned if relation is Relation.SUBSTITUTION else [()]
     worst = 0.0
     for bound, release in zip(mechanism.look.grid, mechanism.releases, strict=True):
         assert isinstance(release, NoisyCounts)
-        kept = [each[:bound] for each in held]
+        kept = [each[:bound] for each in owned]
         counted = {each: [int(item in each) for item in (0, 1)] for each in kept}
         scales = [*[release.scale(utility)] * 2, *[mechanism.look.scale(relation)] * 3]
         moves = set()
-        for a, b in product(before, held):
+        for a, b in product(before, owned):
             counts = np.subtract(counted[a[:bound]], counted[b[:bound]]).tolist()
             people = [0, 0, 0]
             for sign, each in ((1, a), (-1, b)):

@@ -148,7 +148,7 @@ def _width(planned: TopKSimulation, columns: list[_PlanColumn]) -> int:
     """How wide a terminal the table needs to be read."""
     names = max(len(_name(row)) for row in planned.rows)
     cells = ([*name.split("\n"), *(get(row) for row in planned.rows)] for name, get, _ in columns)
-    return names + 1 + sum(max(map(len, held)) + 3 for held in cells)
+    return names + 1 + sum(max(map(len, cell)) + 3 for cell in cells)
 
 
 def show_plan(planned: TopKSimulation) -> None:

@@ -120,9 +120,9 @@ class LookedAt(Selection):
         way = self._way(rounded_down(looked_counts), utility, tape)
         return Drawn(way._draw_classes(classes, utility, tape.child("selection")).places)
 
-    def _way(self, held: Integers, utility: Utility, tape: Tape) -> Selection:
+    def _way(self, counts: Integers, utility: Utility, tape: Tape) -> Selection:
         """The mechanism that follows from scores at the ranks."""
-        seen = held + self.noise(utility, tape.child("look"))
+        seen = counts + self.noise(utility, tape.child("look"))
         return self.ways[self.rule.place(seen / float(utility.one_sided))]
 
     def noise(self, utility: Utility, tape: Tape) -> Integers:

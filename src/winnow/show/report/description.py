@@ -53,13 +53,13 @@ def _numbers(value: Description) -> str:
 
 def _counts(each: ColumnSummary) -> ReaderTable:
     if each.histogram is not None:
-        held = each.histogram
-        _, high = held.interval(0.95)
-        counts = np.asarray(held.estimate, np.float64)
-        return ReaderTable(each.name, (held.labels,), counts, high - counts)
+        number = each.histogram
+        _, high = number.interval(0.95)
+        counts = np.asarray(number.estimate, np.float64)
+        return ReaderTable(each.name, (number.labels,), counts, high - counts)
     labels = tuple(label for label, _ in each.top)
-    counts = np.array([held.value for _, held in each.top])
-    reach = np.array([held.high - held.value for _, held in each.top])
+    counts = np.array([number.value for _, number in each.top])
+    reach = np.array([number.high - number.value for _, number in each.top])
     left = each.values - len(labels)
     title = (
         each.name if left <= 0 else f"{each.name}: the {len(labels)} most common of {each.values:,}"

@@ -15,12 +15,12 @@ from winnow.fit.junction_tree import Columns
 
 
 def within(
-    shape: Sequence[int], held: Sequence[Columns], more: Sequence[Columns], most: int
+    shape: Sequence[int], scopes: Sequence[Columns], more: Sequence[Columns], most: int
 ) -> NDArray[np.bool_]:
     """For each further set: whether the tree of it and the held ones has at most so many cells."""
     columns = len(shape)
     near = np.eye(columns, dtype=np.bool_)
-    for joined in held:
+    for joined in scopes:
         near[np.ix_(joined, joined)] = True
     sets = np.full((len(more), max(map(len, more), default=1)), -1, np.int64)
     for line, joined in zip(sets, more, strict=True):

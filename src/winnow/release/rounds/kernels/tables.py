@@ -147,8 +147,8 @@ class MarginalTables:
         """Sum all tables from the weights."""
         order = self._plan(self._whole, whole=True)
         self.values[:] = 0.0
-        held = self._sizes, self._lists, self._starts
-        self._fill_tables(weights, self._room, held, order.arrays, self._arrays)
+        members = self._sizes, self._lists, self._starts
+        self._fill_tables(weights, self._room, members, order.arrays, self._arrays)
 
     def scale(
         self,
@@ -164,14 +164,14 @@ class MarginalTables:
         """
         starts, sizes, lists = self._starts.copy(), self._sizes.copy(), self._lists
         active = self._whole
-        for column, held in codes.items():
-            if isinstance(held, tuple):
-                count = held[1] - held[0]
-                starts[column] += held[0]
+        for column, members in codes.items():
+            if isinstance(members, tuple):
+                count = members[1] - members[0]
+                starts[column] += members[0]
             else:
-                count = len(held)
+                count = len(members)
                 starts[column] = len(lists)
-                lists = np.concatenate([lists, held])
+                lists = np.concatenate([lists, members])
             sizes[column] = count
             if count == 0:
                 return  # no cell is inside
