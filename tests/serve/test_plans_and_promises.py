@@ -32,6 +32,7 @@ from winnow.serve.planning import Wait
 from winnow.serve.principals import Principal
 from winnow.serve.replies import PlanAnswer
 from winnow.serve.service import Service
+from winnow.serve.verbs import counts_of
 
 OWNER = Principal("olga", "owner", frozenset({"read"}), "t")
 LISTED = {"items": [f"item{i}" for i in range(7)]}
@@ -244,7 +245,7 @@ def check_top_k(
     opened: OpenDataset, order: bodies.TopKOrder, planned: PlanAnswer, released: Any, ran: Any
 ) -> None:
     """The bound and the margin of a plan are those of the mechanism that ran, at its epsilon."""
-    utility, details = orders.counts_of(opened.data, order.column).utility, planned.details
+    utility, details = counts_of(opened.data, order.column).utility, planned.details
     name, _, beside = released.receipt.mechanism.partition("; cut-away")
     assert details["name"] == name and bool(beside) == bool(order.with_cut), order
     assert details["counts_margin"] == counts_margin(ran, utility), order

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from winnow.core.column import Column
 from winnow.core.drawing import Plotted
 from winnow.core.frames import Columns, plain_column
-from winnow.core.notebook import MOST_ROWS, Card, number_text
+from winnow.core.notebook import MOST_ROWS, Card, Chart, columns_card, number_text
 from winnow.core.saving import Saved
 from winnow.errors import ParameterError
 from winnow.foreign import shown
@@ -40,7 +41,7 @@ class Described:
 
     def __str__(self) -> str:
         if not self.standard_error:
-            return number_text(self.value)
+            return f"{self.value:,.0f}"  # a public count
         reach = max(self.high - self.value, self.value - self.low)
         return f"{number_text(self.value)} ± {number_text(reach)}"
 
@@ -107,6 +108,23 @@ class ColumnSummary:
             for row in zip(*(columns[name].tolist() for name in _OF_BINS), strict=True):
                 if row[0] not in self.histogram.further:
                     yield f"rows in {row[0]}", *row[1:], none
+
+    def _card(self) -> Card:
+        if self.histogram is not None:
+            return replace(self.histogram._card(), title=self.name)
+        numbers = [number for _, number in self.top]
+        columns: Columns = {
+            "is": plain_column([value for value, _ in self.top]),
+            "rows": np.array([number.value for number in numbers]),
+            "low": np.array([number.low for number in numbers]),
+            "high": np.array([number.high for number in numbers]),
+        }
+        left, title = self.values - len(self.top), self.name
+        if left > 0:
+            title = f"{self.name}: the {len(self.top)} most common of {self.values:,}"
+        names = columns["is"].tolist()
+        chart = partial(Chart, (names,), *(columns[name] for name in ("rows", "low", "high")))
+        return replace(columns_card(title, columns, 1), chart=chart)
 
     def to_dict(self) -> dict[str, Any]:
         """This column as plain data, ready for JSON."""
@@ -228,9 +246,16 @@ class Description(Plotted, Saved):
 
     def _card(self) -> Card:
         heads, lines = self.table()
+        told = [i for i in range(len(heads)) if i == 0 or any(line[i] for line in lines)]
+        heads, lines = [heads[i] for i in told], [[line[i] for i in told] for line in lines]
         title = f"{self.rows} rows, {len(self.columns)} columns"
-        card = Card(title, heads, lines, 0, MOST_ROWS, picture=self._picture)
+        card = Card(title, heads, lines, 0, MOST_ROWS, picture=self._picture, parts=self._parts)
         return card.with_notes(("errors", self.note))
+
+    def _parts(self) -> list[Card]:
+        """All columns in a table, then one by one: a histogram, or the most common values."""
+        every = replace(self._card(), title="Every column", picture=None, parts=None)
+        return [every, *(each._card() for each in self.columns)]
 
     def _picture(self, ending: str = ".png") -> bytes:
         from winnow.show.plots.description import draw_description

@@ -16,6 +16,7 @@ from winnow.serve import bodies, replies
 from winnow.serve.asked import ReleaseOf
 from winnow.serve.gate import decoded
 from winnow.serve.problems import Refusal
+from winnow.serve.verbs import kind_of
 
 T = TypeVar("T")
 
@@ -193,9 +194,9 @@ def curve_around(order: bodies.AnyOrder, most: float | None) -> list[float]:
 
     None where nothing is known of the error beforehand; few where one plan takes its time.
     """
-    if isinstance(order, bodies.ItemsetsOrder) or order.epsilon is None:
+    if kind_of(order) == "itemsets" or order.epsilon is None:
         return []
-    slow = isinstance(order, bodies.ReleaseOrder)
+    slow = kind_of(order) == "release"
     ratios = (0.25, 0.5, 2.0, 4.0) if slow else (0.25, 0.4, 0.63, 1.6, 2.5, 4.0)
     epsilon = order.epsilon
     end = 4 * epsilon if most is None else max(1.2 * most, 2 * epsilon)

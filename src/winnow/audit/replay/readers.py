@@ -60,7 +60,7 @@ _SCHEMA = {
     "sex": {"values": ["f", "m"], "other": True},
     "age": {"edges": [0, 30, 60], "clip": True, "other": True},
 }
-_TEXTS = {name: {"values": held, "other": True} for name, held in _HELD.items()}
+_TEXTS = {name: {"values": values, "other": True} for name, values in _HELD.items()}
 _STRICT = {"sex": {"values": ["f", "m"]}, "age": {"edges": [0, 30, 60]}}
 _DROPS = {
     "sex": {"values": ["f", "m"], "drop": True, "trim": True},

@@ -53,7 +53,7 @@ from winnow.select.verb import above, open_above, open_selection, select, top_k
 ITEMS = ("a", "b", "c")
 EPSILON = 0.5
 
-_SETS = tuple(held for size in range(4) for held in combinations(ITEMS, size))
+_SETS = tuple(each for size in range(4) for each in combinations(ITEMS, size))
 HOLDERS = Family(
     _SETS,
     odd=(
@@ -68,7 +68,7 @@ HOLDERS = Family(
 """People with some of three items."""
 
 HOLDERS_OF_TWO = Family(
-    tuple(held for held in _SETS if len(held) <= 2),
+    tuple(each for each in _SETS if len(each) <= 2),
     odd=((("a",),), (("a", "b"), ("a", "c"), ("b", "c")), (), (("a", "b"),) * 3),
 )
 """People with at most two of three items."""

@@ -193,10 +193,10 @@ def distinct(tape: Tape, count: int, size: int, outside: Integers) -> Integers:
     that there is no bias.
     """
     limit = (1 << 64) // size * size
-    found = np.empty(0, np.int64)
+    chosen = np.empty(0, np.int64)
     drawn = 0
     while True:
-        missing, fresh = count - len(found), size - len(outside) - len(found)
+        missing, fresh = count - len(chosen), size - len(outside) - len(chosen)
         batch = 16 + missing * (5 * size // (4 * fresh) + 1)
         items = np.arange(drawn, drawn + batch)
         drawn += batch
@@ -207,8 +207,8 @@ def distinct(tape: Tape, count: int, size: int, outside: Integers) -> Integers:
         places = np.minimum(np.searchsorted(outside, ids), max(0, len(outside) - 1))
         if len(outside):
             ids = ids[outside[places] != ids]
-        together = np.concatenate([found, ids])
+        together = np.concatenate([chosen, ids])
         _, first = np.unique(together, return_index=True)
-        found = together[np.sort(first)]
-        if len(found) >= count:
-            return found[:count]
+        chosen = together[np.sort(first)]
+        if len(chosen) >= count:
+            return chosen[:count]

@@ -13,7 +13,6 @@ from winnow.core.key import Key
 from winnow.core.options import takes
 from winnow.core.schema import Schema
 from winnow.core.together import Together
-from winnow.core.wanted import epsilon_for
 from winnow.errors import ParameterError
 from winnow.numbers.about import AskedColumn, asked_column
 from winnow.numbers.histogram.bins import Bins, bins_between, bins_column, equal_bins
@@ -98,15 +97,6 @@ def histogram(about: AboutTable | SealedTable, asked: PlannedHistogram) -> Histo
     in rows) finds the epsilon for it. ``plan.run(table, budget=)`` releases it.
     """
     return asked.plan(about)
-
-
-def planned_for(asked: PlannedHistogram, about: Any) -> HistogramPlan:
-    """The plan at the epsilon, or at the least that brings the error."""
-
-    def error(epsilon: float) -> float:
-        return planned(asked.at(epsilon), about).error
-
-    return planned(asked.at(epsilon_for(asked.epsilon, asked.error, error)), about)
 
 
 def planned(asked: Histogram, about: Any) -> HistogramPlan:

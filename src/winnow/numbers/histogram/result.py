@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from winnow.core.drawing import Plotted
 from winnow.core.frames import Columns
-from winnow.core.notebook import Card, columns_card, number_text
+from winnow.core.notebook import Card, Chart, columns_card, number_text
 from winnow.core.saving import Saved
 from winnow.numbers.histogram.bins import Bins, between
 from winnow.release.tables.intervals import Estimates
@@ -114,7 +114,11 @@ class ReleasedHistogram(Plotted, Saved, Estimates):
 
     def _card(self) -> Card:
         title = f"Histogram of {self.column}: {self.estimate.size:,} counts"
-        return replace(columns_card(title, self.readable(), 1), picture=self._picture)
+        card = columns_card(title, self.readable(), 1)
+        return replace(card, picture=self._picture, chart=self._chart)
+
+    def _chart(self) -> Chart:
+        return Chart((self.labels,), self.estimate, *self.interval(0.95))
 
     def _picture(self, ending: str = ".png") -> bytes:
         from winnow.show.plots.histogram import draw_histogram
