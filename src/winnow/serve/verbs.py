@@ -127,7 +127,7 @@ SERVED: dict[str, ServedVerb] = {
     "labels": ServedVerb(
         data=_counts,
         size=lambda opened, order: ResultSize(0, 0),
-        says="the people with one item each, above which an item is found at least half of the time",
+        says="the people with one item each, above which an item is found half of the time",
         bounded=False,
     ),
     "tabulate": ServedVerb(
