@@ -22,7 +22,7 @@ from winnow.learn.inputs import like_rows
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Predictor(ABC):
-    """One hypothesis of a public class."""
+    """A learned classifier: one hypothesis of a public class."""
 
     classes: tuple[Any, ...]
     """The classes; of two, the negative and the positive one."""

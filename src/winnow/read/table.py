@@ -178,38 +178,39 @@ def read_table(
     """Read a private table over a public schema; the result is sealed.
 
     ``source`` is a CSV, TSV or Parquet file (a path, a pattern, or a list of them), a pandas,
-    Polars or Arrow table, a Spark data frame, a DuckDB relation, or a pair (connection, table
-    or query) of a DuckDB or psycopg connection; or ``wn.Join`` of several of these, on the column
-    of the person. Rows are grouped and counted there; only the distinct rows travel.
+    Polars or Arrow table, a Spark data frame, a DuckDB relation, a pair (connection, table or
+    query) of a DuckDB or psycopg connection, or a ``wn.Join`` of several of these. The engine
+    groups and counts the rows; only the distinct rows travel.
 
     ``schema`` declares the columns to read, and ``columns`` chooses some of them. Nothing is
-    learned from the data: a value outside the schema is an error unless 'other' or 'clip' is
-    declared. Columns of text files are read as the schema declares them ('7' and '7.0' are
-    the number 7, '007' is not); other sources must have columns of the declared kind: text is
-    not taken for a number, nor true for 1.
+    learned from the data. A value outside the schema is an error, unless the column declares
+    'other', 'clip' or 'drop'. Columns of text files are read as the schema declares them ('7' and
+    '7.0' are the number 7, '007' is not). In other sources, columns must have the declared kind: a
+    text is not a number, and true is not 1.
 
-    The privacy unit is one row (``unit="row"`` says so too), which is one person only where nobody
-    has two; or, with ``person`` naming a column, one person with at most ``max_rows``
-    rows: of somebody with more a uniform sample is kept, chosen by a keyed hash of the person's own
-    rows. ``max_rows="auto"`` leaves the bound to ``winnow.tabulate``, which looks at how many rows
-    people have, for a part of epsilon, and takes the best. Rows without a person are left out too.
-    One line of a text file is one row, as for ``winnow.counts``; ``text=wn.TextFormat(...)`` says
-    what else there is to say of text files.
+    The privacy unit is one row (``unit="row"``), which is one person only if nobody has two rows.
+    Or, with ``person=`` a column of people, it is one person with at most ``max_rows`` rows. If
+    somebody has more, a uniform sample is kept, chosen by a keyed hash of the person's own rows.
+    With ``max_rows="auto"``, ``winnow.tabulate`` chooses the bound: it spends a part of epsilon on
+    how many rows people have. Rows without a person are left out.
 
-    Where a column declares 'drop', rows with a value outside are left out, after the bound on rows
-    per person: whether a row is left out depends on that row alone, so one person still moves at
-    most the same number of rows. The number of rows is then private, and 'substitution' with one
-    row per person, which declares it public, is refused.
+    One line of a text file is one row, as for ``winnow.counts``. ``text=wn.TextFormat(...)``
+    describes text files.
 
-    ``relation`` says what neighbours are. Under 'substitution' the number of rows is public
-    when a person has one row; under 'add-remove' it is private. ``rows`` then states a public
-    number of which answers are fractions, for ``winnow.ask``: from an earlier release, or a guess.
+    If a column declares 'drop', rows with a value outside are left out, after the bound on the
+    rows of a person. Whether a row is left out depends on that row alone, so one person still
+    moves at most the same number of rows. The number of rows is then private. So 'substitution'
+    with one row per person, which declares it public, is refused.
 
-    ``reading=wn.Reading(...)`` says how much memory reading may take, and what is kept where.
-    Distinct rows are brought; ``keep="engine"`` leaves the rows where they are: a release asks for
-    the cells of the marginal tables that it needs, all in one question, however many rows there
-    are. Then a value outside the schema is noticed by the release, after the charge, and 'drop' is
-    refused. Methods that look at whole rows bring the distinct ones.
+    ``relation`` says what neighbours are. Under 'substitution' with one row per person the number
+    of rows is public. Under 'add-remove' it is private. ``rows`` then states a public number, from
+    an earlier release or a guess; the answers of ``winnow.ask`` are fractions of it.
+
+    ``reading=wn.Reading(...)`` limits the memory for reading, and says where the rows stay. By
+    default the distinct rows are collected. With ``keep="engine"`` they stay where they are, and a
+    release asks for the cells of the marginal tables that it needs, in one query. A value outside
+    the schema is then noticed after the charge, and 'drop' is refused. Methods that look at whole
+    rows collect the distinct ones.
     """
     from winnow.read.engine import refusing
     from winnow.read.engines.histogram import HistogramQuery

@@ -171,7 +171,7 @@ class ReleasedTable(Plotted, Framed, Estimates):
 
 @dataclass(frozen=True, eq=False)
 class ReleasedTables(Plotted, Saved):
-    """All tables of one release; what they have in common is the same in each."""
+    """All tables of one release; they agree where they overlap."""
 
     parts: tuple[TablePart, ...]
     layers: tuple[Layer, ...]
