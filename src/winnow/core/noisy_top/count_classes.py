@@ -9,37 +9,27 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from itertools import accumulate, islice
+from itertools import accumulate
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.noisy_top.best_class import LargestNoise, Winner, best_members
-from winnow.core.noisy_top.class_noise import SpreadLaplace
-from winnow.core.noisy_top.ranked import Without
 from winnow.core.noisy_top.ranking import Ranking
-from winnow.core.noisy_top.rounds import ScoreBlock, Universe, levels, reach_of
-from winnow.core.noisy_top.support_classes import Block, SupportClasses
+from winnow.core.noisy_top.rounds import InBlocks, ScoreBlock, levels, peeled, reach_of
+from winnow.core.noisy_top.universe import ByRank, Found, InClasses
 from winnow.core.tape import BitStream, Tape
+from winnow.core.utility import Utility
 
 Integers = NDArray[np.int64]
 Place = tuple[int, int]
 """A count, and a place among the candidates that have it."""
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """The places that were drawn, in order, and their noisy counts where these are released."""
-
-    places: list[Place]
-    noisy: list[int] | None = None
-
-
-class CountClasses:
-    """A ``Ranked`` universe whose members are places. Private, it stays inside mechanisms."""
+class CountClasses(InClasses):
+    """A universe whose members are places. Private, it stays inside mechanisms."""
 
     floor = 1
 
@@ -49,7 +39,7 @@ class CountClasses:
         """Decreasing; 0 is among them where candidates of that count exist."""
         self.sizes = [sizes[count] for count in self.counts.tolist()]
         self.ends = list(accumulate(self.sizes))
-        self.total: int | None = self.size
+        self.total = self.size
         self._unseen = sizes.get(0, 0)
         self._seen = self.counts[: len(self.counts) - (self._unseen > 0)]
 
@@ -73,11 +63,7 @@ class CountClasses:
         """A place of this count."""
         return count, index
 
-    def sample(self, stream: BitStream) -> tuple[int, Place] | None:
-        """Everything is listed."""
-        return None
-
-    def unseen(self, stream: BitStream) -> Place:
+    def unseen(self, stream: BitStream) -> Any:
         """A uniform place of count 0."""
         return 0, stream.below(self._unseen)
 
@@ -94,12 +80,31 @@ class CountClasses:
             drawn.append((int(self.counts[which]), rank - before))
         return drawn
 
+    def scores_at(self, ranks: Sequence[int]) -> Integers:
+        """Every rank is listed."""
+        return np.array([self.count_at(rank) for rank in ranks], np.int64)
+
+    def by_rank(self, utility: Utility, k: int, *, whole: bool = False) -> ByRank:
+        """Counts are whole steps as they are, and a rank has a place."""
+
+        def named(ranks: list[int], stream: BitStream) -> list[Found]:
+            return self._found(ranks)
+
+        return ByRank(ClassRanking(self), utility, 1, named)
+
+    def peeled(self, scale: Fraction, k: int, tape: Tape) -> list[Found]:
+        """In blocks of similar counts."""
+        return self._found(peeled(self.in_blocks(scale, k), tape, scale))
+
+    def _found(self, ranks: list[int]) -> list[Found]:
+        return [(place[0], place) for place in self.places(ranks)]
+
     def leaders(self, most: int) -> Integers:
         """The largest counts, at most so many of them, largest first."""
         capped = np.minimum(np.array(self.sizes, np.int64), most)
         return np.repeat(self.counts, capped)[:most]
 
-    def in_blocks(self, scale: Fraction, k: int) -> Universe:
+    def in_blocks(self, scale: Fraction, k: int) -> InBlocks:
         """The candidates by rank, in blocks of similar counts, for rounds of permute-and-flip."""
         ranks = list(range(k))
         best = [self.count_at(rank) for rank in ranks]
@@ -115,7 +120,7 @@ class CountClasses:
             before = self.ends[which - 1] if which else 0
             members = _Ranks(self, before)
             blocks.append(ScoreBlock(members, self.ends[end - 1] - before, int(self.counts[which])))
-        return Universe(blocks, self.counts.dtype, ranks, best)
+        return InBlocks(blocks, self.counts.dtype, ranks, best)
 
 
 class _Ranks:
@@ -151,6 +156,10 @@ class ClassRanking(Ranking):
         self._reaching = (above[-1:0:-1]).copy()
         """How many candidates have each value or more."""
 
+    def count_at(self, rank: int) -> int:
+        """The count at a rank from 0."""
+        return self._classes.count_at(rank)
+
     def leaders(self, k: int) -> Integers:
         """The k largest, largest first, counted from the lowest one."""
         return self._classes.leaders(k) - self.lowest
@@ -159,59 +168,3 @@ class ClassRanking(Ranking):
         """How many reach each of some thresholds, counted from the lowest one."""
         reaching = np.append(self._reaching, 0)
         return reaching[np.searchsorted(self._values, thresholds)]
-
-
-class DescendingCounts:
-    """All counts in descending order, as if they were an array of one for each candidate."""
-
-    def __init__(self, classes: CountClasses) -> None:
-        self._classes = classes
-
-    def __len__(self) -> int:
-        return self._classes.size
-
-    def __getitem__(self, rank: int) -> int:
-        return self._classes.count_at(rank)
-
-
-def noisy_members(
-    classes: CountClasses, tape: Tape, noise: LargestNoise, scale: Fraction
-) -> Iterator[Winner[Block]]:
-    """All candidates by decreasing ``scale`` count + noise, each by its class."""
-    if not classes.size:  # where nobody is, nothing is drawn, as from counts in memory
-        return iter(())
-    reach = int(min(Fraction(2**62), 40 / scale))
-    return best_members(SupportClasses(classes, scale, reach), noise, tape)
-
-
-def noisy_top_places(
-    classes: CountClasses, tape: Tape, noise: LargestNoise, scale: Fraction, k: int
-) -> list[Place]:
-    """The places with the k largest of ``scale`` count + noise, largest first."""
-    winners = islice(noisy_members(classes, tape.child("class"), noise, scale), k)
-    return uniform_places(classes, [winner.block[0] for winner in winners], tape)
-
-
-def uniform_places(classes: CountClasses, counts: list[int], tape: Tape) -> list[Place]:
-    """A uniform place for each of some counts, none twice."""
-    stream, universe = tape.child("member").stream(), Without(classes)
-    places = (universe.take(count, stream) for count in counts)
-    return [place for place in places if place is not None]
-
-
-def noisy_counts_of(
-    classes: CountClasses, tape: Tape, scale: Fraction, k: int, threshold: int | None = None
-) -> Drawn:
-    """The k largest counts with discrete Laplace noise, those that reach the threshold.
-
-    Ties of noisy counts are in random order, whatever the true counts are.
-    """
-    pairs: list[tuple[int, int]] = []
-    noise = SpreadLaplace(scale)
-    for winner in islice(noisy_members(classes, tape.child("class"), noise, Fraction(1)), k):
-        noisy = winner.floor()
-        if threshold is not None and noisy < threshold:
-            break
-        pairs.append((winner.block[0], noisy))
-    places = uniform_places(classes, [count for count, _ in pairs], tape)
-    return Drawn(places, [noisy for _, noisy in pairs])

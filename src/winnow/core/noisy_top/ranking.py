@@ -89,6 +89,23 @@ class Ranking:
             self._top = self._sorted()
         return self._top
 
+    @property
+    def listed(self) -> int:
+        """How many values are known by their rank."""
+        return self.size
+
+    @property
+    def complete(self) -> bool:
+        """Whether all that is not listed is known to be 0."""
+        return True
+
+    def deepen(self) -> None:
+        """Everything is listed."""
+
+    def count_at(self, rank: int) -> int:
+        """The value at a rank from 0, up to a constant that is the same for all ranks."""
+        return int(self.ascending()[self.size - 1 - rank])
+
     def leaders(self, k: int) -> Integers:
         """The k largest, largest first, counted from the lowest one."""
         return self._at(np.arange(k))

@@ -106,7 +106,7 @@ class ScoreBlock:
 
 
 @dataclass(frozen=True)
-class Universe:
+class InBlocks:
     """All items in blocks, and the best k of them. Private."""
 
     blocks: list[ScoreBlock]
@@ -155,7 +155,7 @@ class _Positions:
         places[one], places[other] = places[other], places[one]
 
 
-def in_blocks(scores: Scores, scale: Fraction, k: int) -> Universe:
+def in_blocks(scores: Scores, scale: Fraction, k: int) -> InBlocks:
     """Blocks of an array: fewer than k items above the k-th largest score, others, what is far."""
     last = np.partition(scores, len(scores) - k)[len(scores) - k].item()
     above = np.flatnonzero(scores > last)
@@ -169,7 +169,7 @@ def in_blocks(scores: Scores, scale: Fraction, k: int) -> Universe:
         for first, end in zip(firsts, [*firsts[1:], len(above)], strict=True):
             members = _Positions(scores, above[first:end])
             blocks.append(ScoreBlock(members, end - first, values[first]))
-    return Universe(blocks, scores.dtype, best.tolist(), values)
+    return InBlocks(blocks, scores.dtype, best.tolist(), values)
 
 
 def _others(scores: Scores, last: Number, above: int, scale: Fraction, k: int) -> list[ScoreBlock]:
@@ -216,7 +216,7 @@ def _below(top: Number, gap: Fraction) -> Number:
 class _Race:
     """The noise of all blocks, round after round. Private."""
 
-    def __init__(self, universe: Universe, tape: Tape, scale: Fraction) -> None:
+    def __init__(self, universe: InBlocks, tape: Tape, scale: Fraction) -> None:
         self._blocks, self._scale, self._rate = universe.blocks, scale, float(scale)
         self._uppers: Any = np.array([block.upper for block in self._blocks], universe.kind)
         self._empty = np.zeros(len(self._blocks), bool)
@@ -348,7 +348,7 @@ class _Race:
         return a.subtract(z, a.fraction(self._scale * gap))
 
 
-def peeled(universe: Universe, tape: Tape, scale: Fraction) -> list[int]:
+def peeled(universe: InBlocks, tape: Tape, scale: Fraction) -> list[int]:
     """The winners of k rounds of permute-and-flip, each taken out; k is that of the universe."""
     race, chosen, out = _Race(universe, tape, scale), [], set()
     front = 0

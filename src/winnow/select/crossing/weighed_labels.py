@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.key import Key
-from winnow.core.noisy_top.count_classes import CountClasses, Drawn
+from winnow.core.noisy_top.universe import Drawn, Universe
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
@@ -21,6 +21,7 @@ from winnow.read.counts import SealedCounts
 from winnow.read.kept import KeptCounts
 from winnow.read.weights import ItemWeights
 from winnow.select.crossing.private_labels import EVERY, UnknownDomain
+from winnow.select.crossing.selection import opened
 
 Integers = NDArray[np.int64]
 
@@ -37,16 +38,8 @@ class ByWeights(UnknownDomain):
     peel: Fraction
 
     @abstractmethod
-    def among(
-        self, values: Integers, utility: Utility, tape: Tape, number: int, k: int
-    ) -> list[int]:
-        """The places of what passes in a round, at most k, in order."""
-
-    @abstractmethod
-    def in_classes(
-        self, classes: CountClasses, utility: Utility, tape: Tape, number: int, k: int
-    ) -> Drawn:
-        """The places of what passes, of values that are known by their classes alone."""
+    def among(self, universe: Universe, utility: Utility, tape: Tape, number: int, k: int) -> Drawn:
+        """What passes in a round, at most k, in order."""
 
     @abstractmethod
     def peeled(self, people: Integers, utility: Utility, tape: Tape) -> list[int]:
@@ -97,10 +90,12 @@ class ByWeights(UnknownDomain):
         self, summed: ItemWeights, utility: Utility, tape: Tape, number: int, k: int
     ) -> list[Any]:
         """The labels that pass the threshold of a round."""
-        if isinstance(summed.values, KeptCounts):
-            content = summed.values
-            return content.drawn(lambda each: self.in_classes(each, utility, tape, number, k))[0]
-        chosen = self.among(summed.values, utility, tape, number, k)
+        values = summed.values
+        if not isinstance(values, KeptCounts):
+            values = np.minimum(values, MOST_COUNTS)
+        chosen, _ = opened(values, lambda all_of: self.among(all_of, utility, tape, number, k))
+        if isinstance(values, KeptCounts):
+            return chosen
         return [summed.items[place] for place in chosen]
 
 
