@@ -197,7 +197,8 @@ class CanonicalClasses:
         self._head, self._tail = gamma.denominator - gamma.numerator, gamma.numerator
         self._scale = scale if rounded_by is not None else scale / gamma.denominator
         self._rough_scale = float(self._scale)
-        self._ranking, self._lazy = ranking, not ranking.complete
+        self._ranking, self._count_at = ranking, ranking.count_at
+        self._whole = ranking.listed == ranking.size
         self._reference = ranking.count_at(k - 1)
 
     def roots(self) -> list[CanonicalBlock]:
@@ -207,7 +208,7 @@ class CanonicalClasses:
 
     def _loss(self, h: int, t: int) -> int:
         """The loss of class (h, t) beyond that of the top k, in units of 1/denominator."""
-        missing, last = self._ranking.count_at(h), self._ranking.count_at(t - 1)
+        missing, last = self._count_at(h), self._count_at(t - 1)
         if t == self.k:
             missing = last  # the top k itself: its loss is the reference
         if self._rounded_by is not None:
@@ -218,19 +219,20 @@ class CanonicalClasses:
     def is_class(self, block: CanonicalBlock) -> bool:
         """Whether all subsets of the block have one loss, as far as that is known."""
         h0, h1, t0, t1 = block
-        known = t1 <= self._ranking.listed or self._ranking.complete
+        known = self._whole or t1 <= self._ranking.listed or self._ranking.complete
         return known and self._loss(h0, t1) == self._loss(h1, t0)
 
     def split(self, block: CanonicalBlock) -> list[CanonicalBlock]:
         """What is listed and what is not; or halves where the loss varies most."""
         h0, h1, t0, t1 = block
-        ranking = self._ranking
-        while t0 > ranking.listed and not ranking.complete:
-            ranking.deepen()
-        if t1 > ranking.listed >= t0:
-            return [(h0, h1, t0, ranking.listed), (h0, h1, ranking.listed + 1, t1)]
-        if self._lazy and self.is_class(block):  # it is one class now that more is listed
-            return [block]
+        if not self._whole:
+            ranking = self._ranking
+            while t0 > ranking.listed and not ranking.complete:
+                ranking.deepen()
+            if t1 > ranking.listed >= t0:
+                return [(h0, h1, t0, ranking.listed), (h0, h1, ranking.listed + 1, t1)]
+            if self.is_class(block):  # it is one class now that more is listed
+                return [block]
         across_h = self._loss(h0, t0) - self._loss(h1, t0)
         across_t = self._loss(h1, t1) - self._loss(h1, t0)
         by_head = h1 > h0 and (across_h >= across_t or t0 == t1)

@@ -11,6 +11,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 from itertools import accumulate
 from typing import Any
 
@@ -37,7 +38,8 @@ class CountClasses(InClasses):
         """``sizes`` has the number of candidates for each count, from 0."""
         self.counts = np.array(sorted(sizes, reverse=True), np.int64)
         """Decreasing; 0 is among them where candidates of that count exist."""
-        self.sizes = [sizes[count] for count in self.counts.tolist()]
+        self._listed: list[int] = self.counts.tolist()
+        self.sizes = [sizes[count] for count in self._listed]
         self.ends = list(accumulate(self.sizes))
         self.total = self.size
         self._unseen = sizes.get(0, 0)
@@ -69,7 +71,7 @@ class CountClasses(InClasses):
 
     def count_at(self, rank: int) -> int:
         """The count at a rank from 0."""
-        return int(self.counts[bisect_right(self.ends, rank)])
+        return self._listed[bisect_right(self.ends, rank)]
 
     def places(self, ranks: list[int]) -> list[Place]:
         """The places of ranks: equal counts are ranked by their place."""
@@ -98,6 +100,11 @@ class CountClasses(InClasses):
 
     def _found(self, ranks: list[int]) -> list[Found]:
         return [(place[0], place) for place in self.places(ranks)]
+
+    def front(self, most: int) -> Integers:
+        """Those of the largest that somebody has."""
+        leaders = self.leaders(most)
+        return leaders[leaders > 0]
 
     def leaders(self, most: int) -> Integers:
         """The largest counts, at most so many of them, largest first."""
@@ -151,14 +158,13 @@ class ClassRanking(Ranking):
         self._classes = classes
         self.size = classes.size
         self.lowest = int(classes.counts[-1])
-        self._values = classes.counts[::-1] - self.lowest
-        above = np.array([0, *classes.ends], np.int64)
-        self._reaching = (above[-1:0:-1]).copy()
-        """How many candidates have each value or more."""
+        self.count_at = classes.count_at  # type: ignore[method-assign]
 
-    def count_at(self, rank: int) -> int:
-        """The count at a rank from 0."""
-        return self._classes.count_at(rank)
+    @cached_property
+    def _steps(self) -> tuple[Integers, Integers]:
+        """The values, ascending, and how many candidates have each or more, and none."""
+        reaching = np.array([*self._classes.ends[::-1], 0], np.int64)
+        return self._classes.counts[::-1] - self.lowest, reaching
 
     def leaders(self, k: int) -> Integers:
         """The k largest, largest first, counted from the lowest one."""
@@ -166,5 +172,5 @@ class ClassRanking(Ranking):
 
     def at_least(self, thresholds: Integers) -> Integers:
         """How many reach each of some thresholds, counted from the lowest one."""
-        reaching = np.append(self._reaching, 0)
-        return reaching[np.searchsorted(self._values, thresholds)]
+        values, reaching = self._steps
+        return reaching[np.searchsorted(values, thresholds)]

@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.arithmetic import Arithmetic, Interval, log
+from winnow.core.arithmetic import Arithmetic, Interval, log, refined
 from winnow.core.bounded import noise, noise_interval
 from winnow.core.laws import Law
 from winnow.core.noisy_top.filter import Scores, gaps_to
@@ -158,9 +158,8 @@ def _refine(
 ) -> list[int]:
     """The exact order of the k largest among a few places."""
     top = Fraction(scores[places].max().item())
-    digits, bits = 40, 128
-    while True:
-        a = Arithmetic(digits)
+
+    def attempt(a: Arithmetic, bits: int) -> list[int] | None:
         radius = Interval(Decimal(0), Decimal(0))
         for item in range(len(scores) + 1):
             radius = a.add(radius, noise_interval(a, Law.EXPONENTIAL, clocks, item, bits))
@@ -172,9 +171,10 @@ def _refine(
             offset = scale * (Fraction(scores[place].item()) - top)
             values[place] = a.add(spread, a.fraction(offset))
         order = sorted(places, key=lambda place: values[place].lo, reverse=True)
-        if all(
+        certain = all(
             values[order[i]].lo > max(values[later].hi for later in order[i + 1 :])
             for i in range(min(k, len(order) - 1))
-        ):
-            return order[:k]
-        digits, bits = 2 * digits, 2 * bits
+        )
+        return order[:k] if certain else None
+
+    return refined(attempt)

@@ -23,6 +23,9 @@ from winnow.core.noisy_top.universe import ByRank, Drawn, Found, Universe
 from winnow.core.tape import BitStream, Tape
 from winnow.core.utility import Utility
 
+_FEW = 16
+"""So many positions are looked up one by one sooner than as an array."""
+
 
 class InMemory(Universe):
     """A contiguous array of finite scores; a member is its position."""
@@ -33,8 +36,11 @@ class InMemory(Universe):
 
     def found(self, positions: Sequence[int] | Integers) -> list[Found]:
         """Positions with their scores."""
+        scores = self.scores
+        if len(positions) <= _FEW:
+            return [(scores[place].item(), int(place)) for place in positions]
         places = np.asarray(positions, np.int64)
-        return list(zip(self.scores[places].tolist(), places.tolist(), strict=True))
+        return list(zip(scores[places].tolist(), places.tolist(), strict=True))
 
     @property
     def _counts(self) -> Integers:
@@ -55,10 +61,11 @@ class InMemory(Universe):
         counts = self._counts
         if not len(counts):
             return Drawn([], [])
+        counts = counts if factor == 1 else factor * counts
         if least is None:
-            places, noisy = noise.near(factor * counts, tape, k)
+            places, noisy = noise.near(counts, tape, k)
         else:
-            noisy = factor * counts + noise.array(tape, len(counts))
+            noisy = counts + noise.array(tape, len(counts))
             places = np.flatnonzero((noisy >= least) & (counts > 0))
             noisy = noisy[places]
         chosen = largest_by_lot(noisy, k, tape.child("ties"))
@@ -91,10 +98,10 @@ class InMemory(Universe):
 
     def front(self, most: int) -> Integers:
         """Sorted as far as they are asked for."""
-        counts = self._counts[self._counts > 0]
+        counts = self._counts
         if most < len(counts):
             counts = np.partition(counts, len(counts) - most)[len(counts) - most :]
-        return np.sort(counts)[::-1].copy()
+        return np.sort(counts[counts > 0])[::-1].copy()
 
     def take(self, counts: Iterable[int], stream: BitStream) -> list[Found]:
         """Each among the positions of its count, in one pass over all."""

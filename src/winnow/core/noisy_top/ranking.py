@@ -104,7 +104,9 @@ class Ranking:
 
     def count_at(self, rank: int) -> int:
         """The value at a rank from 0, up to a constant that is the same for all ranks."""
-        return int(self.ascending()[self.size - 1 - rank])
+        if self._candidates is not None:
+            self.ascending()
+        return int(self._top[-1 - rank])
 
     def leaders(self, k: int) -> Integers:
         """The k largest, largest first, counted from the lowest one."""

@@ -30,7 +30,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from winnow.core.arithmetic import Arithmetic, Interval
+from winnow.core.arithmetic import Arithmetic, Interval, largest_of
 from winnow.core.bounded import clock_interval, noise, noise_of_one
 from winnow.core.laws import Law
 from winnow.core.noise import bernoulli_exp
@@ -323,19 +323,9 @@ class _Race:
         """The block with the largest c + E, exactly."""
         first = int(self._low.argmax())
         close = np.flatnonzero(self._high >= self._low[first]).tolist()
-        if len(close) == 1:
-            return first
-        digits, bits = 40, 128
-        while True:
-            a = Arithmetic(digits)
-            values = [self._exact(a, bits, number) for number in close]
-            least = max(value.lo for value in values)
-            close = [n for n, value in zip(close, values, strict=True) if value.hi >= least]
-            if len(close) == 1:
-                return int(close[0])
-            digits, bits = 2 * digits, 2 * bits
+        return int(largest_of(close, self._exact))
 
-    def _exact(self, a: Arithmetic, bits: int, number: int) -> Interval:
+    def _exact(self, number: int, a: Arithmetic, bits: int) -> Interval:
         """c + E of the next item of a block, relative to the best score."""
         block = self._blocks[number]
         first = (self._first, self._start + self._row * len(self._blocks) + number, block.raced)
