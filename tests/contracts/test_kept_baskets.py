@@ -18,7 +18,7 @@ from reference.audited import FALSE_ALARM, chi_square_p_value
 from reference.bounded_counts import PRIME, digits
 from reference.inside import Law, Tape, open_sealed
 from reference.reading import as_options
-from winnow.core.noisy_top.count_classes import CountClasses
+from winnow.core.noisy_top.count_classes import ListedClasses
 from winnow.errors import DataError, ParameterError
 from winnow.itemsets import crossing
 from winnow.itemsets.audit.claims import ONE, selections
@@ -275,7 +275,7 @@ def test_itemsets_in_an_engine_are_drawn_by_the_exact_law(place: int) -> None:
 
 def test_a_draw_that_forgets_what_nobody_has_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def forgetful(self: Any, sizes: Any, *_: Any) -> None:
-        CountClasses.__init__(self, sizes)
+        ListedClasses.__init__(self, sizes)
 
     monkeypatch.setattr(crossing._Places, "__init__", forgetful)
     mechanism = InEngine(LipschitzMechanism(1.0, Law.GUMBEL))

@@ -15,7 +15,7 @@ from winnow.core.cut import laplace_margin
 from winnow.core.key import Key
 from winnow.core.noise import discrete_laplace_array
 from winnow.core.noisy_top.classes import _uniform_subset as uniform_subset
-from winnow.core.noisy_top.count_classes import CountClasses
+from winnow.core.noisy_top.count_classes import ListedClasses
 from winnow.core.noisy_top.draw import SMALLEST_SCALE
 from winnow.core.noisy_top.universe import Drawn, Found, Universe
 from winnow.core.relation import Relation
@@ -336,7 +336,7 @@ class _InEngine:
         )
 
 
-class _Places(CountClasses):
+class _Places(ListedClasses):
     """All itemsets of a size by their support: those of one have places, and nobody has others."""
 
     def __init__(

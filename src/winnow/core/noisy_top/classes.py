@@ -199,7 +199,7 @@ class CanonicalClasses:
         self._rough_scale = float(self._scale)
         self._ranking, self._count_at = ranking, ranking.count_at
         self._whole = ranking.listed == ranking.size
-        self._reference = ranking.count_at(k - 1)
+        self._reference = self._count_at(k - 1)
 
     def roots(self) -> list[CanonicalBlock]:
         """The top k by itself, and everything else."""

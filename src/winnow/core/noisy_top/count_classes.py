@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
@@ -29,8 +29,8 @@ Place = tuple[int, int]
 """A count, and a place among the candidates that have it."""
 
 
-class CountClasses(InClasses):
-    """A universe whose members are places. Private, it stays inside mechanisms."""
+class ListedClasses(InClasses):
+    """Classes that are all known; a member is a count and a place. Private."""
 
     floor = 1
 
@@ -42,8 +42,7 @@ class CountClasses(InClasses):
         self.sizes = [sizes[count] for count in self._listed]
         self.ends = list(accumulate(self.sizes))
         self.total = self.size
-        self._unseen = sizes.get(0, 0)
-        self._seen = self.counts[: len(self.counts) - (self._unseen > 0)]
+        self._seen = self.counts[: len(self.counts) - (0 in sizes)]
 
     @property
     def size(self) -> int:
@@ -65,9 +64,13 @@ class CountClasses(InClasses):
         """A place of this count."""
         return count, index
 
+
+class CountClasses(ListedClasses):
+    """Of these every candidate has a place, also those of count 0, and so has every rank."""
+
     def unseen(self, stream: BitStream) -> Any:
         """A uniform place of count 0."""
-        return 0, stream.below(self._unseen)
+        return 0, stream.below(self.sizes[-1])
 
     def count_at(self, rank: int) -> int:
         """The count at a rank from 0."""
@@ -158,7 +161,11 @@ class ClassRanking(Ranking):
         self._classes = classes
         self.size = classes.size
         self.lowest = int(classes.counts[-1])
-        self.count_at = classes.count_at  # type: ignore[method-assign]
+
+    @property
+    def count_at(self) -> Callable[[int], int]:
+        """The count at a rank from 0."""
+        return self._classes.count_at
 
     @cached_property
     def _steps(self) -> tuple[Integers, Integers]:

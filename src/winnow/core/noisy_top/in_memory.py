@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ from winnow.core.noisy_top.universe import ByRank, Drawn, Found, Universe
 from winnow.core.tape import BitStream, Tape
 from winnow.core.utility import Utility
 
+_SIDES: tuple[Literal["left"], Literal["right"]] = ("left", "right")
 _FEW = 16
 """So many positions are looked up one by one sooner than as an array."""
 
@@ -34,13 +36,12 @@ class InMemory(Universe):
         self.scores = scores
         self.total = len(scores)
 
-    def found(self, positions: Sequence[int] | Integers) -> list[Found]:
+    def found(self, positions: list[int]) -> list[Found]:
         """Positions with their scores."""
-        scores = self.scores
         if len(positions) <= _FEW:
-            return [(scores[place].item(), int(place)) for place in positions]
-        places = np.asarray(positions, np.int64)
-        return list(zip(scores[places].tolist(), places.tolist(), strict=True))
+            item = self.scores.item
+            return [(item(place), place) for place in positions]
+        return list(zip(self.scores[positions].tolist(), positions, strict=True))
 
     @property
     def _counts(self) -> Integers:
@@ -69,11 +70,11 @@ class InMemory(Universe):
             places = np.flatnonzero((noisy >= least) & (counts > 0))
             noisy = noisy[places]
         chosen = largest_by_lot(noisy, k, tape.child("ties"))
-        return Drawn(self.found(places[chosen]), noisy[chosen].tolist())
+        return Drawn(self.found(places[chosen].tolist()), noisy[chosen].tolist())
 
     def passing(self, trial: Trial, tape: Tape) -> list[Found]:
         """All trials at once."""
-        return self.found(np.flatnonzero(trial(self._counts, tape)))
+        return self.found(np.flatnonzero(trial(self._counts, tape)).tolist())
 
     def peeled(self, scale: Fraction, k: int, tape: Tape) -> list[Found]:
         """In blocks of similar scores."""
@@ -106,19 +107,21 @@ class InMemory(Universe):
     def take(self, counts: Iterable[int], stream: BitStream) -> list[Found]:
         """Each among the positions of its count, in one pass over all."""
         wanted, held = list(counts), self._counts
-        places = np.flatnonzero(held >= min(wanted, default=0)) if wanted else np.array([], int)
-        places = places[np.argsort(held[places], kind="stable")]
-        values = held[places]
+        if not wanted:
+            return []
+        near = np.flatnonzero(held >= min(wanted))
+        near = near[np.argsort(held[near], kind="stable")]
+        different, values = sorted(set(wanted)), held[near]
+        ends = (np.searchsorted(values, different, side).tolist() for side in _SIDES)
+        spans = dict(zip(different, zip(*ends, strict=True), strict=True))
         gone: dict[int, list[int]] = {}
         positions = []
         for count in wanted:
-            first = int(np.searchsorted(values, count))
-            size = int(np.searchsorted(values, count, side="right")) - first
+            first, end = spans[count]
             taken = gone.setdefault(count, [])
-            place = free_rank(taken, stream.below(size - len(taken)))
-            taken.append(place)
-            taken.sort()
-            positions.append(int(places[first + place]))
+            place = free_rank(taken, stream.below(end - first - len(taken)))
+            insort(taken, place)
+            positions.append(near.item(first + place))
         return self.found(positions)
 
     def rounds(self) -> InMemory:
@@ -133,12 +136,12 @@ class _Left(InMemory):
         super().__init__(scores)
         self._places = np.arange(len(scores))
 
-    def found(self, positions: Sequence[int] | Integers) -> list[Found]:
+    def found(self, positions: list[int]) -> list[Found]:
         """Positions among all scores; they are gone."""
-        places = np.asarray(positions, np.int64)
-        found = list(zip(self.scores[places].tolist(), self._places[places].tolist(), strict=True))
+        places = self._places[positions].tolist()
+        found = list(zip(self.scores[positions].tolist(), places, strict=True))
         left = np.ones(len(self.scores), np.bool_)
-        left[places] = False
+        left[positions] = False
         self.scores, self._places = self.scores[left], self._places[left]
         self.total = len(self.scores)
         return found

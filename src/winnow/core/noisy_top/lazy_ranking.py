@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,15 +49,19 @@ class LazyRanking(Ranking):
         self._universe.lower(max(1, min(floor - 1, floor // 2)))
         self._read()
 
-    def count_at(self, rank: int) -> int:
+    @property
+    def count_at(self) -> Callable[[int], int]:
         """The count at a rank from 0; beyond what is listed, the most that it can be."""
+        return self._count_at
+
+    def _count_at(self, rank: int) -> int:
         if rank >= self.listed:
             return 0 if self.complete else self._universe.floor - 1
         return int(self._counts[bisect_right(self._ends, rank)])
 
     def leaders(self, k: int) -> Integers:
         """The k largest, largest first."""
-        return np.array([self.count_at(rank) for rank in range(k)], np.int64)
+        return np.array([self._count_at(rank) for rank in range(k)], np.int64)
 
     def at_least(self, thresholds: Integers) -> Integers:
         """How many counts reach each of some thresholds."""

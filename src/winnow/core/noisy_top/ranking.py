@@ -9,6 +9,8 @@ guess costs time and changes no answer.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -102,11 +104,10 @@ class Ranking:
     def deepen(self) -> None:
         """Everything is listed."""
 
-    def count_at(self, rank: int) -> int:
+    @property
+    def count_at(self) -> Callable[[int], int]:
         """The value at a rank from 0, up to a constant that is the same for all ranks."""
-        if self._candidates is not None:
-            self.ascending()
-        return int(self._top[-1 - rank])
+        return self.ascending()[::-1].item
 
     def leaders(self, k: int) -> Integers:
         """The k largest, largest first, counted from the lowest one."""

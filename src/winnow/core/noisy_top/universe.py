@@ -6,12 +6,12 @@ than its methods, and so it draws from scores in memory, from counts that stay i
 classes that a user gives, and from itemsets.
 
 Two kernels stand behind these methods, with one law. ``InMemory`` draws a noise for each candidate
-from a word of the tape of its own: one pass over an array (a million in about 5 ms), whatever the
-scores are. ``InClasses`` draws the largest noise of a whole class and names its member at the end:
-it takes as long for 10^12 itemsets as for a hundred, for which nobody can draw one by one. Neither
-can stand for the other: real scores are classes of one candidate each, of which a search by classes
-would look at every one in Python, about 100 times as slow; and an engine tells the sizes of its
-classes, so that a pass over candidates would first bring them all here.
+from a word of the tape of its own, in one pass over an array, whatever the scores are (100,000
+different ones: 0.3 ms). ``InClasses`` draws the largest noise of a whole class and names its member
+at the end: it takes as long for 10^12 itemsets as for a thousand. Neither can stand for the other.
+Different scores are classes of one candidate each: to make these 100,000 takes 60 ms, and a draw
+from them 3 ms. And candidates that nobody can list, or that stay in an engine, have no words of the
+tape: a pass would bring them all here first.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Found = tuple[Any, Member]
 """A candidate with its true score, which stays inside."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(repr=False, slots=True)
 class Drawn:
     """What was drawn, in order, and the noisy numbers that are released beside it. Private."""
 
@@ -57,7 +57,7 @@ class Drawn:
         return [member for _, member in self.found]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(repr=False, slots=True)
 class ByRank:
     """A universe in descending order of its scores, in whole steps. Private."""
 
