@@ -291,7 +291,7 @@ def test_private_labels_need_a_delta_and_a_threshold_mechanism() -> None:
     top = wn.top_k(counts, k=3, epsilon=1.0, delta=1e-6)
     assert top.value == ["x", "y"]
     assert "labels are private" in top.receipt.reason
-    assert top.receipt.mechanism.startswith("stability")
+    assert top.receipt.mechanism.startswith("truncated-laplace")
     limited = wn.top_k(private_counts({"x": 5000, "y": 4000, "z": 1}), k=3, epsilon=1.0, delta=1e-6)
     assert limited.value == ["x", "y"]
     assert limited.guarantee.delta <= 1e-6
