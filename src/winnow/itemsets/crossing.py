@@ -15,9 +15,9 @@ from winnow.core.cut import laplace_margin
 from winnow.core.key import Key
 from winnow.core.noise import discrete_laplace_array
 from winnow.core.noisy_top.classes import _uniform_subset as uniform_subset
-from winnow.core.noisy_top.count_classes import CountClasses
+from winnow.core.noisy_top.count_classes import ListedClasses
 from winnow.core.noisy_top.draw import SMALLEST_SCALE
-from winnow.core.noisy_top.ranked import Ranked
+from winnow.core.noisy_top.universe import Drawn, Found, Universe
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.tape import BitStream, Tape
@@ -29,9 +29,9 @@ from winnow.privacy import Guarantee, Promise, guarantee_of
 from winnow.privacy.rounding import stated_at_least
 from winnow.read.baskets import SealedBaskets
 from winnow.read.kept import KeptBaskets, Snapshot, changed
+from winnow.select.crossing.selection import Pick
 from winnow.select.lists import CountedItems
 from winnow.select.mechanisms.noisy_counts import promise_with_counts
-from winnow.select.mechanisms.ranked import Found, RankedSelection
 
 FREE_SIZE = 4
 """Itemsets of up to so many items are mined whatever baskets hold: a basket of n items has fewer
@@ -67,7 +67,7 @@ class FrequentItemsets:
         the event is that of one number.
     """
 
-    selection: RankedSelection
+    selection: Pick
     size: int
     k: int = 1
     counts_epsilon: Real | None = None
@@ -128,7 +128,7 @@ class FrequentItemsets:
                 f"{self.selection.title} counts baskets in memory; read them with keep='memory', "
                 "or choose another method"
             )
-        self.selection.check(about.utility, total)
+        self.selection.check_public(about.utility, total)
         if self.counts_epsilon is not None and not (
             self.noise_scale(about, 1) > SMALLEST_SCALE
             and self.noise_scale(about, self._most_numbers()) < 2**50
@@ -216,22 +216,22 @@ class FrequentItemsets:
         else:
             mined = _InMemory(content, self.size, names, known=True)
 
-        def draw(ranked: Ranked) -> list[Found]:
-            return self.selection.draw(ranked, utility, tape.child("selection"))
+        def draw(universe: Universe) -> Drawn:
+            return self.selection._draw(universe, utility, tape.child("selection"))
 
-        itemsets = mined.drawn(draw)
+        found = mined.drawn(draw)
         if not self.selection.ordered:
-            itemsets.sort(key=lambda pair: pair[1])  # the order of the items
-        value: list[Any] = [mined.named(itemset) for _, itemset in itemsets]
+            found.sort(key=lambda pair: pair[1])  # the order of the items
+        value: list[Any] = [mined.named(itemset) for _, itemset in found]
         if self.counts_epsilon is None:
             return value
         if not self.subsets:
-            supports = [support for support, _ in itemsets]
+            supports = [support for support, _ in found]
             width = self.noise_scale(baskets, self.k)
             pairs = zip(value, self._noisy(supports, width, tape), strict=True)
             margin = laplace_margin(width, 0.95)
             return CountedItems(pairs, margin=margin, ordered=self.selection.ordered)
-        asked = subsets_of([itemset for _, itemset in itemsets])
+        asked = subsets_of([itemset for _, itemset in found])
         scale = self.noise_scale(baskets, len(asked))
         noisy = self._noisy(mined.supports(asked), scale, tape)
         named = [mined.named(itemset) for itemset in asked]
@@ -256,7 +256,7 @@ def _longest(size: int) -> int | None:
     return longest - 1 if longest > size else None
 
 
-Draw = Callable[[Ranked], list[Found]]
+Draw = Callable[[Universe], Drawn]
 
 
 class _InMemory:
@@ -268,7 +268,7 @@ class _InMemory:
 
     def drawn(self, draw: Draw) -> list[Found]:
         """What is drawn, with its support."""
-        return [(support, tuple(itemset)) for support, itemset in draw(self._ranked)]
+        return [(support, tuple(itemset)) for support, itemset in draw(self._ranked).found]
 
     def named(self, itemset: tuple[int, ...]) -> tuple[Any, ...]:
         """The labels of an itemset."""
@@ -296,11 +296,12 @@ class _InEngine:
 
         with self._baskets.itemsets(self._size).snapshot() as asked:
             many = None if self._texts is None else len(self._texts)
-            itemsets = draw(_Places(asked.sizes(), self._size, many, partial(self._seen, asked)))
-            names = iter(asked.members([place for count, place in itemsets if count]))
+            places = _Places(asked.sizes(), self._size, many, partial(self._seen, asked))
+            found = draw(places).found
+            names = iter(asked.members([place for count, place in found if count]))
         codes = {text: code for code, text in enumerate(self._texts or ())}
         self._winners = []
-        for count, member in itemsets:
+        for count, member in found:
             itemset = member
             if count:
                 texts = items_of_text(next(names))
@@ -322,10 +323,10 @@ class _InEngine:
         """How many baskets hold each, all in one question; the winners must have what they had."""
         with self._baskets.itemsets(*range(self._size + 1)).snapshot() as asked:
             texts = [self._text(itemset) for itemset in itemsets]
-            counts = dict(zip(itemsets, asked.counts_of(texts), strict=True))
-        if any(counts[itemset] != support for support, itemset in self._winners):
+            found = dict(zip(itemsets, asked.counts_of(texts), strict=True))
+        if any(found[itemset] != support for support, itemset in self._winners):
             raise changed()
-        return [counts[itemset] for itemset in itemsets]
+        return [found[itemset] for itemset in itemsets]
 
     def _text(self, itemset: tuple[Any, ...]) -> str:
         from winnow.read.engines.basket_query import itemset_text
@@ -335,7 +336,7 @@ class _InEngine:
         )
 
 
-class _Places(CountClasses):
+class _Places(ListedClasses):
     """All itemsets of a size by their support: those of one have places, and nobody has others."""
 
     def __init__(
@@ -354,6 +355,6 @@ class _Places(CountClasses):
         if self._items is None:
             return None
         while True:
-            itemset = tuple(uniform_subset(stream, self._items, self._itemset))
-            if not self._is_seen(itemset):
-                return itemset
+            found = tuple(uniform_subset(stream, self._items, self._itemset))
+            if not self._is_seen(found):
+                return found

@@ -19,7 +19,8 @@ from winnow.audit.neighbours import Boxes
 from winnow.audit.probabilities import Model, Scores, model_of
 from winnow.audit.ties import RandomTies
 from winnow.core.laws import Law
-from winnow.core.noisy_top.count_classes import CountClasses, Drawn, Place
+from winnow.core.noisy_top.count_classes import CountClasses, Place
+from winnow.core.noisy_top.universe import Drawn, Universe
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
@@ -64,8 +65,8 @@ class ListedCounts(KeptCounts, Snapshot):
 
     def counts_of(self, items: Sequence[Any]) -> list[int]:
         """The counts of members."""
-        count_of = {item: count for count, members in self._members.items() for item in members}
-        return [count_of.get(item, 0) for item in items]
+        found = {item: count for count, members in self._members.items() for item in members}
+        return [found.get(item, 0) for item in items]
 
 
 @dataclass(frozen=True)
@@ -115,21 +116,21 @@ class KeptInEngine:
             chosen, noisy = mechanism._selected(ListedCounts(counts), utility, tape)
             return chosen, noisy and [min(max(n, 0), last) for n in noisy]
         there = np.flatnonzero(counts > 0)
-        places, noisy = ListedCounts(counts[there]).drawn(
-            lambda classes: mechanism._draw_classes(classes, utility, tape)
+        found, noisy = ListedCounts(counts[there]).drawn(
+            lambda universe: mechanism._draw(universe, utility, tape)
         )
         if isinstance(mechanism, StabilityThreshold | TruncatedLaplace):
             threshold = mechanism.threshold(utility)
             noisy = noisy and [min(n - threshold, last) for n in noisy]
-        return there[places].tolist() if places else [], noisy
+        return there[found].tolist() if found else [], noisy
 
     def model(self, utility: Utility) -> Model:
         """Its exact output distribution."""
-        exact = model_of(self.inner, utility)
+        found = model_of(self.inner, utility)
         mechanism = self._mechanism
         if isinstance(mechanism, LargeMargin | BrokenTiesByPosition):
-            return RandomTies(exact, getattr(mechanism, "k", 1))
-        return exact
+            return RandomTies(found, getattr(mechanism, "k", 1))
+        return found
 
 
 @dataclass(frozen=True)
@@ -160,14 +161,12 @@ class BrokenOnePerClass(LipschitzMechanism):
 
     noise: Law = Law.GUMBEL
 
-    def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
-        one_each = CountClasses(dict.fromkeys(classes.counts.tolist(), 1))
-        places = super()._draw_classes(one_each, utility, tape.child("class")).places
-        stream, sizes = (
-            tape.child("place").stream(),
-            dict(zip(classes.counts.tolist(), classes.sizes, strict=True)),
-        )
-        return Drawn([(count, stream.below(sizes[count])) for count, _ in places])
+    def _draw(self, universe: Universe, utility: Utility, tape: Tape) -> Drawn:
+        if not isinstance(universe, CountClasses):
+            return super()._draw(universe, utility, tape)
+        one_each = CountClasses(dict.fromkeys(universe.counts.tolist(), 1))
+        counts = [count for count, _ in super()._draw(one_each, utility, tape).found]
+        return Drawn(universe.take(counts, tape.child("place").stream()))
 
     def model(self, utility: Utility) -> Model:
         """Its exact output distribution."""
