@@ -168,12 +168,11 @@ class AssumedTable:
 
     def show(self, schema: Schema, request: Any, rows: int | None = None) -> None:
         """Print the plan of a request for such a table."""
-        from winnow.cli.printing import console, show_json
+        from winnow.cli.printing import show_plan
         from winnow.read.about import table
 
         about = table(schema, rows=rows, relation=self.relation, max_rows=self.max_rows)
-        planned = request.plan(about)
-        show_json(planned.to_dict()) if self.json else console().print(str(planned), markup=False)
+        show_plan(request.plan(about), json=self.json)
 
 
 ASSUMED = AssumedTable()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, TypeVar
 
-from winnow.core.notebook import Card, InNotebook, lines_card, ruled, text_card
+from winnow.core.notebook import Card, InNotebook, lines_card
 from winnow.core.padding import Padding
 from winnow.core.plan import Plan
 from winnow.core.released import Released
@@ -49,16 +49,14 @@ class TablePlan(Plan[SealedTable, R], InNotebook):
         return clock
 
     def _card(self) -> Card:
-        title = super().__str__().split("\n", 1)[0]
+        title, *lead = super().__str__().split("\n")
         notes = [line for line in self.lines() if line]
         if not self.table():
-            return text_card("\n".join([title, *notes]))
-        return lines_card(title, self.table(), *notes, texts=len(self._texts))
+            return Card(title, lead=lead, notes=[("", line) for line in notes])
+        return lines_card(title, self.table(), *notes, texts=len(self._texts), lead=lead)
 
     def __str__(self) -> str:
-        table = ruled(self.table(), self._texts) if self.table() else []
-        parts = [part for part in (table, self.lines()) if part]
-        return "\n".join([super().__str__(), *(line for part in parts for line in ("", *part))])
+        return self._card().text()
 
 
 class TableRequest(Protocol[R]):
