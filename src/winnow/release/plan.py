@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from winnow.core.checks import rows_to_release
-from winnow.core.notebook import Card, InNotebook, lines_card
+from winnow.core.notebook import Card, Printed, lines_card
 from winnow.core.options import AUTO, takes
 from winnow.core.padding import Padding
 from winnow.core.schema import cells_text
@@ -34,7 +34,7 @@ SCOPE = (
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ReleasePlan(MethodPlan, InNotebook):
+class ReleasePlan(Printed, MethodPlan):
     """What ``winnow.release`` charges, draws and promises, before rows are looked at."""
 
     asked: Release = field(repr=False)
@@ -137,9 +137,6 @@ class ReleasePlan(MethodPlan, InNotebook):
             lead.append(str(self.expected))
         refused = [f"{word} cannot run: {why}" for word, why in self.refused]
         return lines_card(self._title(), self.table(), *refused, SCOPE, texts=3, lead=lead)
-
-    def __str__(self) -> str:
-        return self._card().text()
 
 
 def error_text(error: float | None, rows: int | None) -> str:

@@ -96,7 +96,6 @@ def tabulate(
         page=tables_page,
         show=_show,
         draw=_draw,
-        answers=lambda request, about: request.plan(about).answers or 0,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from winnow.core.checks import Real
 from winnow.core.key import Key
-from winnow.core.notebook import Card, InNotebook, lines_card
+from winnow.core.notebook import Card, Printed, lines_card
 from winnow.core.options import takes
 from winnow.core.padding import Padding
 from winnow.core.plan import Plan
@@ -41,7 +41,7 @@ _SECONDS, _SECONDS_OF_ANSWER = 0.25, 1e-5
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TabulatePlan(Plan[Any, ReleasedTables], InNotebook):
+class TabulatePlan(Printed, Plan[Any, ReleasedTables]):
     """What ``winnow.tabulate`` charges, draws and promises, before rows are looked at."""
 
     asked: Tabulate = field(repr=False)
@@ -183,9 +183,6 @@ class TabulatePlan(Plan[Any, ReleasedTables], InNotebook):
             for row in self.compared
         ]
         return [lines_card("", [heads, *rows])]
-
-    def __str__(self) -> str:
-        return self._card().text()
 
 
 @takes(PlannedTabulate)

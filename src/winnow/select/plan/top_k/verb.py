@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from winnow.core.checks import Real, kept
-from winnow.core.notebook import Card, lines_card
+from winnow.core.notebook import Card, Printed, lines_card
 from winnow.core.options import AUTO, takes
 from winnow.core.padding import Padding
 from winnow.core.plan import Plan, plan_of
@@ -45,7 +45,7 @@ _READING = (UnknownDomain, OverPairs, EachGroup)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TopKPlan(PickPlan):
+class TopKPlan(Printed, PickPlan):
     """What ``winnow.top_k`` charges, draws and promises, before counts are looked at."""
 
     asked: TopK = field(repr=False)
@@ -220,9 +220,6 @@ class TopKPlan(PickPlan):
         why = [f"why: {self.reason}"] if self.reason else []
         title = f"top {self.sizes.k}, {self.guarantee}: {self.name}"
         return lines_card(title, self.table(), _MEANINGS, texts=2, lead=why)
-
-    def __str__(self) -> str:
-        return self._card().text()
 
 
 _MEANINGS = (
