@@ -239,8 +239,7 @@ class Description(Plotted, Saved):
 
     def _card(self) -> Card:
         heads, lines = self.table()
-        order = [0, len(heads) - 1, *range(1, len(heads) - 1)]  # texts first
-        told = [i for i in order if i == 0 or any(line[i] for line in lines)]
+        told = [i for i in range(len(heads)) if i == 0 or any(line[i] for line in lines)]
         heads, lines = [heads[i] for i in told], [[line[i] for i in told] for line in lines]
         title = f"{self.rows} rows, {len(self.columns)} columns"
         card = Card(
