@@ -242,9 +242,7 @@ class Description(Plotted, Saved):
         told = [i for i in range(len(heads)) if i == 0 or any(line[i] for line in lines)]
         heads, lines = [heads[i] for i in told], [[line[i] for i in told] for line in lines]
         title = f"{self.rows} rows, {len(self.columns)} columns"
-        card = Card(
-            title, heads, lines, len(heads) - 2, MOST_ROWS, picture=self._picture, parts=self._parts
-        )
+        card = Card(title, heads, lines, 0, MOST_ROWS, picture=self._picture, parts=self._parts)
         return card.with_notes(("errors", self.note))
 
     def _parts(self) -> list[Card]:
