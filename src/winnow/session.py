@@ -41,6 +41,8 @@ from winnow.numbers.histogram.request import Histogram
 from winnow.numbers.histogram.result import ReleasedHistogram
 from winnow.numbers.moments.request import Moments
 from winnow.numbers.moments.result import ReleasedMoments
+from winnow.numbers.regress.request import Regression
+from winnow.numbers.regress.result import ReleasedRegression
 from winnow.numbers.request import Quantiles
 from winnow.numbers.result import ReleasedQuantiles
 from winnow.privacy import Budget
@@ -63,8 +65,7 @@ from winnow.select.verb import compared, discovered, most_common, open_above, se
 
 Asked = TypeVar(
     "Asked", Above, Ask, Boost, Bounds, Describe, FindLabels, Histogram, Itemsets, Lp, Mips,
-    Moments, Quantiles, Release, Select, Tabulate, TopK,
-
+    Moments, Quantiles, Regression, Release, Select, Tabulate, TopK,
 )  # fmt: skip
 
 
@@ -204,6 +205,11 @@ class Session:
     @takes(Moments)
     def moments(self, asked: Moments) -> Released[ReleasedMoments]:
         """``winnow.moments`` of this session's table, charged to its budget."""
+        return released_of(self._own_table(), self._paid(asked))
+
+    @takes(Regression)
+    def regress(self, asked: Regression) -> Released[ReleasedRegression]:
+        """``winnow.regress`` of this session's table, charged to its budget."""
         return released_of(self._own_table(), self._paid(asked))
 
     @takes(Quantiles)

@@ -119,7 +119,8 @@ def test_a_session_has_the_verb(name: str) -> None:
     case, data = VERBS[name], VERBS[name].data()
     table = (
         [data]
-        if name in ("tabulate", "bounds", "moments", "quantiles", "histogram", "describe", "ask")
+        if name
+        in ("tabulate", "bounds", "moments", "quantiles", "histogram", "describe", "regress", "ask")
         else []
     )
     session = wn.Session(*table, epsilon=9, delta=1e-5, delta_for_events=5e-6,

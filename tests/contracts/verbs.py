@@ -93,6 +93,10 @@ VERBS: dict[str, Case] = {
         people, {"epsilon": 1.0, "by": ["a"]}, lambda: wn.plan.table(SCHEMA, rows=400),
         given=("b", ["mean", "deviation"]), facts=ROWS,
     ),
+    "regress": Case(
+        people, {"epsilon": 1.0}, lambda: wn.plan.table(SCHEMA, rows=400), given=("b", ["a"]),
+        facts=ROWS,
+    ),
     "quantiles": Case(
         people, {"epsilon": 1.0, "by": ["a"]}, lambda: wn.plan.table(SCHEMA, rows=400),
         given=("b", [0.25, 0.5]), facts=ROWS,

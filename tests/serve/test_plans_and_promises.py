@@ -99,6 +99,10 @@ EVERY: dict[str, dict[str, list[Any]]] = {
     "describe": {
         "epsilon": [1.0], "bins": [4], "quantiles": [None, []], "top": [2], "level": [0.9],
     },
+    "regress": {
+        "epsilon": [1.0], "target": ["age"], "features": [[], ["colour"]], "delta": [0.0, 1e-6],
+        "level": [0.9],
+    },
     "itemsets": {
         "epsilon": [0.5], "size": [2], "k": [None, 2], "delta": [0.0, 1e-6],
         "supports": [None, "winners", "subsets"],

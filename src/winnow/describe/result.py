@@ -34,12 +34,15 @@ _BLOCKS = " ▁▂▃▄▅▆▇█"
 class Described:
     """A released number with its standard error and the ends of its interval."""
 
-    value: float
+    value: Any
+    """A number; of dates and times the mean is a text, and so are the ends of its interval."""
     standard_error: float
-    low: float
-    high: float
+    low: Any
+    high: Any
 
     def __str__(self) -> str:
+        if isinstance(self.value, str):
+            return f"{self.value} ({self.low} to {self.high})"
         if not self.standard_error:
             return f"{self.value:,.0f}"  # a public count
         reach = max(self.high - self.value, self.value - self.low)
@@ -75,6 +78,11 @@ class ColumnSummary:
     """Of other columns the most common values with their counts, the largest first."""
     values: int = 0
     """Of other columns: how many different values are declared."""
+
+    @property
+    def unit(self) -> str:
+        """Of dates and times: what a deviation counts; empty: it is a column of numbers."""
+        return "" if self.histogram is None else self.histogram.time_unit
 
     @property
     def shape(self) -> str:
@@ -186,7 +194,10 @@ class Description(Plotted, Saved):
         )
 
     def to_columns(self) -> Columns:
-        """One row for each number: column, statistic, value, error and interval."""
+        """One row for each number: column, statistic, value, error and interval.
+
+        Beside means and quantiles of dates and times, which are texts, all values are texts, too.
+        """
         rows = self.rows
         lines: list[tuple[Any, ...]] = [
             ("", "rows", rows.value, rows.standard_error, rows.low, rows.high, float("nan"))
@@ -194,7 +205,7 @@ class Description(Plotted, Saved):
         lines += [(each.name, *line) for each in self.columns for line in each.lines()]
         heads = ("column", "statistic", "value", "standard_error", "low", "high", "rank_error")
         return {
-            head: plain_column(list(held))
+            head: plain_column(_of_one_kind(held))
             for head, held in zip(heads, zip(*lines, strict=True), strict=True)
         }
 
@@ -206,8 +217,8 @@ class Description(Plotted, Saved):
         heads += ["rank error", "most common values, or histogram"]
         lines = []
         for each in self.columns:
-            told = [each.missing, each.mean, each.deviation]
-            line = [each.name, *("" if held is None else str(held) for held in told)]
+            told = ["" if h is None else str(h) for h in (each.missing, each.mean, each.deviation)]
+            line = [each.name, *told[:2], f"{told[2]} {each.unit}s" if each.unit else told[2]]
             line += [number_text(q.value) for q in each.quantiles] or [""] * len(asked)
             most = max((q.rank_error for q in each.quantiles), default=None)
             line.append("" if most is None else f"{most:,.0f} rows")
@@ -311,8 +322,10 @@ def _all_of(held: Estimates, level: float, *, simultaneous: bool = False) -> lis
 
 def _moment(moments: ReleasedMoments, column: str, statistic: str) -> Described:
     held = moments.of(column, statistic)
-    parts = (held.value, held.standard_error, held.low, held.high)
-    return Described(*(float(part) for part in parts))
+    value, low, high = (
+        each if isinstance(each, str) else float(each) for each in (held.value, held.low, held.high)
+    )
+    return Described(value, float(held.standard_error), low, high)
 
 
 def _quantiles(
@@ -321,6 +334,13 @@ def _quantiles(
     errors = {row.quantile: (row.rank_error, row.bound) for row in expected}
     pairs = zip(released.quantiles, released.values.tolist(), strict=True)
     return tuple(DescribedQuantile(q, value, *errors[q]) for q, value in pairs)
+
+
+def _of_one_kind(values: tuple[Any, ...]) -> list[Any]:
+    """Numbers, or texts where one is a text; a file has one type for each column."""
+    if not any(isinstance(value, str) for value in values):
+        return list(values)
+    return ["" if value != value else str(value) for value in values]
 
 
 def _percent(quantile: float) -> str:

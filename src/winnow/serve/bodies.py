@@ -11,6 +11,7 @@ from winnow.describe.request import Describe
 from winnow.itemsets.request import Itemsets
 from winnow.numbers.histogram.request import PlannedHistogram
 from winnow.numbers.moments.request import PlannedMoments
+from winnow.numbers.regress.request import PlannedRegression
 from winnow.numbers.request import PlannedQuantiles
 from winnow.select.request import FindLabels
 from winnow.serve.asked import ReleaseOf, SelectOf, TabulateOf, TopKOf
@@ -103,6 +104,7 @@ QuantilesOrder = body(
 )
 HistogramOrder = body("HistogramOrder", PlannedHistogram, Order, "histogram", _NUMBERED | _BINS)
 DescribeOrder = body("DescribeOrder", Describe, Order, "describe", _DESCRIBED)
+RegressOrder = body("RegressOrder", PlannedRegression, Order, "regress", {"target": Name})
 ItemsetsOrder = body("ItemsetsOrder", Itemsets, Order, "itemsets", {})
 ReleaseOrder = body("ReleaseOrder", ReleaseOf, Order, "release", _WORKLOAD)
 
@@ -118,6 +120,7 @@ else:
         | QuantilesOrder
         | HistogramOrder
         | DescribeOrder
+        | RegressOrder
         | ItemsetsOrder
         | ReleaseOrder
     )

@@ -29,6 +29,7 @@ from winnow.foreign import guarded
 from winnow.itemsets.request import Itemsets
 from winnow.numbers.histogram.request import PlannedHistogram
 from winnow.numbers.moments.request import PlannedMoments
+from winnow.numbers.regress.request import PlannedRegression
 from winnow.numbers.request import PlannedQuantiles
 from winnow.select.request import FindLabels
 from winnow.serve.asked import ReleaseOf, SelectOf, TabulateOf, TopKOf
@@ -154,6 +155,11 @@ class Verbs(ABC, Generic[R]):
     def moments(self, dataset: str, asked: PlannedMoments) -> R:
         """Counts, sums, means, variances and deviations of columns of numbers."""
         return self._order(dataset, "moments", **sent(asked))
+
+    @takes(PlannedRegression, of=object, hidden=OF_THE_SERVER)
+    def regress(self, dataset: str, asked: PlannedRegression) -> R:
+        """A column of numbers as a linear function of others."""
+        return self._order(dataset, "regress", **sent(asked))
 
     @takes(PlannedQuantiles, of=object, hidden=OF_THE_SERVER)
     def quantiles(self, dataset: str, asked: PlannedQuantiles) -> R:

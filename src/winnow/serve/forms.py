@@ -171,6 +171,9 @@ def plan_body(kind: str, schema: replies.SchemaAnswer, form: Form) -> bodies.Pla
         order["values"] = [name for name in form.all("values") if name in schema.columns]
         order["statistics"] = form.all("statistics")
         order["by"] = [name for name in form.all("groups") if name in schema.columns]
+    if kind == "regress":
+        order["target"] = form.one("target")
+        order["features"] = [name for name in form.all("features") if name in schema.columns]
     if kind == "quantiles":
         order["quantiles"] = form.numbers("quantiles", "the quantiles")
         order["by"] = [name for name in form.all("groups") if name in schema.columns]

@@ -22,6 +22,7 @@ from winnow.errors import ParameterError
 from winnow.itemsets.rules import ItemsetSupports
 from winnow.numbers.histogram.result import ReleasedHistogram
 from winnow.numbers.moments.result import ReleasedMoments
+from winnow.numbers.regress.result import ReleasedRegression
 from winnow.numbers.result import ReleasedQuantiles
 from winnow.privacy import Guarantee
 from winnow.privacy.refusals import COMPOSING
@@ -56,6 +57,8 @@ def value_of(document: Mapping[str, Any], fetch: Fetch, labels: Mapping[str, Any
         return ListsByGroup.from_dict(value)
     if kind == "quantiles":
         return ReleasedQuantiles.from_dict(value)
+    if kind == "regress":
+        return ReleasedRegression.from_dict(value)
     if kind == "describe":
         return Description.from_dict(value)
     if kind == "histogram":

@@ -14,6 +14,7 @@ from typing import Any
 from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
 from winnow.describe.request import Describe
+from winnow.numbers.regress.design import MOST_TERMS
 from winnow.read.crossing import SealedTable
 from winnow.serve import bodies
 from winnow.serve.datasets import OpenDataset
@@ -73,6 +74,18 @@ def of_histogram(opened: OpenDataset, order: Any) -> ResultSize:
     """The bins, and what lies in none."""
     number = 2 + (order.bins if isinstance(order.bins, int) else len(order.bins) + 1)
     return ResultSize(number, number * (3 + _FIELDS) * _NUMBER)
+
+
+def of_coefficients(opened: OpenDataset, order: Any) -> ResultSize:
+    """Of each column a coefficient, or one for each of its values."""
+    assert isinstance(opened.stand_in, SealedTable)
+    widths = _widths(opened)
+    number = size = 0
+    for name in order.features or widths:
+        terms = min(MOST_TERMS, opened.stand_in.schema.column(name).cardinality)
+        number += terms
+        size += terms * (widths[name] + 2 * len(name) + 2 * _FIELDS * _NUMBER)
+    return ResultSize(number, size)
 
 
 def of_release(opened: OpenDataset, order: Any) -> ResultSize:

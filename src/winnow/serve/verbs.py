@@ -154,6 +154,11 @@ SERVED: dict[str, ServedVerb] = {
         says="the largest standard error of a count, in rows",
         decode={"quantiles": lambda said: Describe.quantiles if said is None else said},
     ),
+    "regress": ServedVerb(
+        data=table_of,
+        size=sizes.of_coefficients,
+        says="by how much noise moves a prediction, in the unit of the target",
+    ),
     "itemsets": ServedVerb(
         data=_baskets,
         size=sizes.of_itemsets,

@@ -106,7 +106,7 @@ def planned(asked: Histogram, about: Any) -> HistogramPlan:
         raise ParameterError(
             "a histogram needs the schema of the table; give wn.plan.table(schema)"
         )
-    of = asked_column(public.schema, asked.column, ())
+    of = asked_column(public.schema, asked.column, (), dates=True)
     column = public.schema.columns[of.place]
     bins = _public_bins(asked, of, column)
     epsilon = exact("epsilon", asked.epsilon)
