@@ -173,7 +173,7 @@ class Field:
     def numbers(self) -> bool:
         """Whether it takes a list of numbers, which a line writes with commas."""
         lists = (get_args(kind)[0] for kind in self.kinds if get_origin(kind) is Sequence)
-        return any(part not in (str, int) for part in lists)
+        return str not in self.kinds and any(part not in (str, int) for part in lists)
 
     @property
     def single(self) -> bool:

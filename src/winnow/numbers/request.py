@@ -36,7 +36,7 @@ class AskedQuantiles(VerbRequest):
     )
     quantiles: Annotated[
         Sequence[Real],
-        Option("Which quantiles, from 0 to 1, such as 0.25,0.5,0.75.", "Q,..."),
+        Option("Which quantiles, from 0 to 1, such as 0.25,0.5,0.75; 0.5 is the median.", "Q,..."),
     ] = field(default=(0.5,), kw_only=False)
     by: Annotated[
         Sequence[str],

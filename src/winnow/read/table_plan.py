@@ -53,7 +53,8 @@ class TablePlan(Printed, Plan[SealedTable, R]):
         notes = [line for line in self.lines() if line]
         if not self.table():
             return Card(title, lead=lead, notes=[("", line) for line in notes])
-        return lines_card(title, self.table(), *notes, texts=len(self._texts), lead=lead)
+        texts = min(len(self._texts), len(self.table()[0]) - 1)
+        return lines_card(title, self.table(), *notes, texts=texts, lead=lead)
 
 
 class TableRequest(Protocol[R]):

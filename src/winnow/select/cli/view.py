@@ -39,7 +39,7 @@ def top_card(
 ) -> Card:
     """The items in a table, with ranks where there is an order, and what a reader has to know."""
     pairs_of = released.value if with_counts else [(item, None) for item in released.value]
-    width = len(str(len(pairs_of)))
+    width = max(len("rank"), len(str(len(pairs_of))))
     rows = [
         [f"{rank:>{width}}", visible(item), *([f"{noisy:,}"] if with_counts else [])]
         for rank, (item, noisy) in enumerate(pairs_of, 1)
