@@ -143,6 +143,7 @@ _OWN_FIELDS = {
     "quantiles", "split", "rows", "with_counts", "supports", "target", "features",
 }  # fmt: skip
 """Options that the form asks for in its own way."""
+_ANSWERS = {"yes": True, "no": False}
 _RECORDS = {str(each.__struct_config__.tag): each.record for each in get_args(bodies.AnyOrder)}
 
 
@@ -178,6 +179,8 @@ def choices_of(kind: str) -> list[FormChoice]:
             default = field.default if isinstance(field.default, str) else ""
             words = field.words if default else ("", *field.words)
             found.append(FormChoice(field.name, hint, words, default=default))
+        elif field.simple is bool and field.default is None:
+            found.append(FormChoice(field.name, hint, ("", *_ANSWERS)))
         elif field.simple is bool:
             found.append(FormChoice(field.name, hint, tick=True))
         elif field.simple in (int, float):
@@ -247,7 +250,8 @@ def plan_body(kind: str, schema: replies.SchemaAnswer, form: Form) -> bodies.Pla
         if said and choice.tick:
             order[choice.name] = True
         elif said and choice.words:
-            order.setdefault(choice.name, said)
+            answers = _ANSWERS if set(choice.words) == {"", *_ANSWERS} else {}
+            order.setdefault(choice.name, answers.get(said, said))
         elif said:
             number = form.whole if choice.whole else form.number
             order[choice.name] = number(choice.name, choice.label)
