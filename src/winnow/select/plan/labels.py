@@ -195,7 +195,7 @@ def _planned(
         method, reason = chosen_for_labels(public, sizes)
     check_kind(method, PRIVATE_LABELS, OF_LABELS)
     mechanism = method.among_private(public, sizes)
-    mechanism.check_scales(public.utility)
+    mechanism.check_public(public.utility, None)
     plan = plan_of(mechanism, public.relation, reason=reason)
     plan = plan.map(lambda found: pairs_of(found, public.groups))
     return LabelsPlan(
