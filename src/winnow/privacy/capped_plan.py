@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from statistics import NormalDist
 
 from winnow.core.checks import Real, count, exact, one_of, positive, probability
 from winnow.core.relation import Relation
-from winnow.errors import ParameterError
-from winnow.privacy.accountants import zcdp_cost
+from winnow.errors import GuaranteeError, ParameterError
+from winnow.privacy.accountants import zcdp_cost, zcdp_delta
 from winnow.privacy.calibration import largest_tight, meets, target_guarantee
 from winnow.privacy.capped import lost_mass, optimal_composition
-from winnow.privacy.capped_value import capped_delta
 from winnow.privacy.events import MOST_STEPS, CappedRounds, Compose, Event
 from winnow.privacy.guarantee import Guarantee
 from winnow.privacy.rounding import at_least, at_most, text_down
+from winnow.privacy.tight import QUICK_WORK, tight_delta
 
 _SHARES = tuple(Fraction(share, 100) for share in (1, 3, 7, 15, 30, 50))
 """Parts of delta that are tried for the lost mass; any of them is safe."""
@@ -57,8 +59,8 @@ def calibrate_capped(
     rounds is not limited; that of
     steps is chosen so that lost mass and composition together stay within delta; with
     ``lost`` exactly that part of delta is set aside for the lost mass. ``initial`` is an
-    event that comes first and is paid from the same target (zcdp only); the event of the
-    plan is then the sum of both.
+    event that comes first and is paid from the same target; the event of the plan is then the
+    sum of both.
 
     Guarantee: (epsilon, delta)-DP for the whole session (``capped``), under ``relation``.
     The returned plan was itself checked, so the search errs on the safe side only.
@@ -70,8 +72,6 @@ def calibrate_capped(
     kind = Relation.parse(relation)
     target, allowed = exact("epsilon", epsilon), exact("delta", delta)
 
-    if initial is not None and accountant != "zcdp":
-        raise ParameterError("a first event is accounted for by accountant='zcdp'; name that")
     shares: tuple[Fraction, ...] = _SHARES
     if lost is not None:
         probability(lost=lost)
@@ -83,19 +83,20 @@ def calibrate_capped(
         rounds = CappedRounds(int(updates), size, steps, kind)
         return rounds if initial is None else Compose((initial, rounds))
 
+    composed = accountant == "tight" and initial is None
+
     def fits(size: Fraction, steps: int) -> bool:
-        if accountant == "zcdp":
+        if not composed:
             event = whole(size, steps)
             unused = 0 if lost is None else exact("lost", lost) - zcdp_cost(event).delta
             return unused >= 0 and meets(event, "zcdp", target, allowed - unused)
-        gone = lost_mass(int(updates), size, steps)
-        return gone + Fraction(optimal_composition(size, steps, target)) <= allowed
+        return summed_at(size, steps) <= allowed
 
     def steps_at(size: Fraction) -> int | None:
         # The largest share takes the fewest steps: what is too much with these is with more.
         fewest = _fewest_steps(int(updates), size, shares[-1] * allowed)
         if fewest is None or (
-            accountant == "tight" and Fraction(optimal_composition(size, fewest, target)) > allowed
+            composed and Fraction(optimal_composition(size, fewest, target)) > allowed
         ):
             return None
         for share in shares:
@@ -104,44 +105,54 @@ def calibrate_capped(
                 return steps
         return None
 
+    def summed_at(size: Fraction, steps: int) -> Fraction:
+        """The delta by lost mass and composition: what it costs beside others."""
+        cost = zcdp_cost(whole(size, steps))
+        if composed:
+            return cost.delta + Fraction(optimal_composition(size, steps, target))
+        return cost.delta + Fraction(zcdp_delta(cost.rho, target))
+
+    def tight_at(size: float, steps: int) -> float:
+        return tight_delta(whole(size, steps), target, work=QUICK_WORK)
+
+    def tight_steps(size: Fraction) -> int | None:
+        fewest = _fewest_steps(int(updates), size, shares[-1] * allowed)
+        with suppress(GuaranteeError):  # there are plans that it has no time for
+            if fewest is not None and tight_at(at_least(size), fewest) <= allowed:
+                return fewest
+        return None
+
     size = _largest(lambda y: steps_at(y) is not None, target)
     steps = None if size is None else steps_at(size)
+    if size is None and accountant == "tight" and lost is None:
+        size = _largest(lambda y: tight_steps(y) is not None, target)
+        steps = None if size is None else tight_steps(size)
     if size is None or steps is None:
         raise ParameterError(
             f"no round can be private enough for {updates} updates at epsilon={epsilon}, "
             f"delta={delta}; ask for fewer updates"
         )
     if accountant == "tight" and lost is None:
-        size = _larger(int(updates), size, target, allowed)
-        steps = _cheapest_steps(int(updates), size, target, [s * allowed for s in shares]) or steps
+        size = _larger(partial(tight_at, steps=steps), size, allowed)
+        known = [_fewest_steps(int(updates), size, share * allowed) for share in shares]
+        steps = min(
+            (each for each in known if each is not None),
+            key=partial(summed_at, size),
+            default=steps,
+        )
     event = whole(float(size), steps)
     guarantee = target_guarantee(event, epsilon, delta)
     return CappedPlan(int(updates), float(size), steps, event, accountant, guarantee)
 
 
-def _larger(updates: int, size: Fraction, target: Fraction, allowed: Fraction) -> Fraction:
+def _larger(delta_at: Callable[[float], float], size: Fraction, allowed: Fraction) -> Fraction:
     """The epsilon of a round that value iteration allows, from one that the sum of bounds does."""
-
-    def delta_at(parameter: float) -> float:
-        return capped_delta(updates, Fraction(parameter), target)
-
-    largest = largest_tight(delta_at, at_most(allowed), start=float(size), below=False)
+    try:
+        largest = largest_tight(delta_at, at_most(allowed), start=float(size), below=False)
+    except GuaranteeError:  # there are plans that it has no time for
+        return size
     larger = size if largest is None else _six_digits(Fraction(largest))
     return larger if larger > size and delta_at(at_least(larger)) <= allowed else size
-
-
-def _cheapest_steps(
-    updates: int, size: Fraction, target: Fraction, losses: list[Fraction]
-) -> int | None:
-    """The steps with which the event costs least beside others, as nearly as these losses say."""
-    known = [_fewest_steps(updates, size, lost) for lost in losses]
-    return min(
-        (steps for steps in known if steps is not None),
-        key=lambda steps: (
-            lost_mass(updates, size, steps) + Fraction(optimal_composition(size, steps, target))
-        ),
-        default=None,
-    )
 
 
 def _fewest_steps(updates: int, size: Fraction, lost: Fraction) -> int | None:

@@ -46,19 +46,29 @@ def delta_beside(event: Event, epsilon: Fraction) -> Fraction:
 def delta_of_whole(event: Event, epsilon: Fraction, own: Fraction) -> Fraction:
     """The least delta at which an event holds at an epsilon, its own included."""
     delta = own + delta_beside(event, epsilon)
-    if isinstance(event, CappedRounds):  # by value iteration, without a truncation
+    if _has_rounds(event):  # by value iteration, without a truncation
         with suppress(GuaranteeError):
-            return min(delta, Fraction(tight_delta(event, epsilon)))
+            return min(delta, Fraction(tight_delta(event, epsilon, work=QUICK_WORK)))
     return delta
 
 
 def asked_epsilon(event: Event, stated: Guarantee, own: Fraction) -> Fraction:
     """The epsilon that sized an event, where its plan states one that is proved smaller."""
     least, delta = exact("epsilon", stated.epsilon), exact("delta", stated.delta)
-    if isinstance(event, CappedRounds) or delta <= own:
+    if _has_rounds(event) or delta <= own:
         return least
     summed = epsilon_at(event, delta - own)
     return least if summed is None else max(least, summed)
+
+
+def _has_rounds(event: Event) -> bool:
+    match event:
+        case Repeat(inner, _) | Truncated(inner, _):
+            return _has_rounds(inner)
+        case Compose(events) | AnyOf(events):
+            return any(map(_has_rounds, events))
+        case _:
+            return isinstance(event, CappedRounds)
 
 
 def _by_parts(event: Event, epsilon: Fraction) -> Fraction:
