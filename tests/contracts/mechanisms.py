@@ -61,6 +61,8 @@ from winnow.numbers.moments.audit import column as valued
 from winnow.numbers.moments.audit import made as made_sums
 from winnow.numbers.moments.bounded import BoundedSums
 from winnow.numbers.moments.measured import all_rows, first
+from winnow.numbers.regress.audit import made as made_products
+from winnow.numbers.regress.design import designed
 from winnow.numbers.request import Quantiles
 from winnow.numbers.tree import QuantileTree
 from winnow.read.groups import pair_text
@@ -667,6 +669,21 @@ def _moments() -> Iterator[Subject]:
         yield Subject(f"moments, {law}", made, table, drawn, (), looks=True)
 
 
+def _regression() -> Iterator[Subject]:
+    def drawn(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
+        plan = replace(
+            plan_of(mechanism, data.relation),
+            draw=lambda private, key: mechanism.drawn(private, key).tolist(),
+            check=mechanism.check,
+        )
+        return redeem(plan, data, grant, tape)
+
+    design = designed(table().schema, "b", ())
+    for law in ("box", "gaussian"):
+        made = replace(made_products(law=law), design=replace(design, one=2))
+        yield Subject(f"regression, {law}", made, table, drawn, (), looks=True)
+
+
 SUBJECTS: tuple[Subject, ...] = (
     *_additive(),
     *_rules(),
@@ -690,6 +707,7 @@ SUBJECTS: tuple[Subject, ...] = (
     *_programs(),
     *_quantiles(),
     *_moments(),
+    *_regression(),
 )
 
 # --- verbs: what they refuse costs nothing ---

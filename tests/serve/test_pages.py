@@ -254,6 +254,7 @@ class _Fields(HTMLParser):
             "quantiles",
             "histogram",
             "describe",
+            "regress",
             "release",
         )
     ]

@@ -1,7 +1,7 @@
 """One document for whoever looks: a table, what is said of it, and a picture where there is one.
 
-``Card.html`` is what Jupyter shows of it; terminals (``cli.printing``) and pages (``show.report``)
-show the same card in their way.
+``Card.html`` is what Jupyter shows of it; terminals (``cli.printing``), reports (``show.report``)
+and the pages of a server (``serve.results``) show the same card in their way.
 
 Labels are data of users: every text is escaped here, and nothing else makes markup. Styles stand
 in the elements, because notebooks drop others.
@@ -10,11 +10,11 @@ in the elements, because notebooks drop others.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from html import escape
-from itertools import islice
+from itertools import islice, product, repeat
 from typing import Any, ClassVar, Self, overload
 
 from winnow.core.unit import about_counted
@@ -24,6 +24,27 @@ MOST_ROWS = 12
 """Rows of a table that a notebook shows; the rest is counted."""
 _LONGEST = 300
 _SMALL = "color:#596473;font-size:90%;max-width:52em"
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """Numbers with labels along their axes, and from where to where each may really lie."""
+
+    labels: tuple[Sequence[Any], ...]
+    values: Any
+    """An array with an axis for each list of labels."""
+    low: Any = None
+    high: Any = None
+    counts: bool = field(default=True, kw_only=True)
+    """Whether they count something, so that a part of one is noise."""
+
+    def rows(self) -> Iterator[tuple[str, float, float | None, float | None]]:
+        """A name, the number and the ends of its interval, one after another."""
+        names = (", ".join(map(str, each)) for each in product(*self.labels))
+        low, high = (
+            repeat(None) if end is None else end.ravel().tolist() for end in (self.low, self.high)
+        )
+        return zip(names, self.values.ravel().tolist(), low, high, strict=False)
 
 
 @dataclass(frozen=True)
@@ -44,6 +65,10 @@ class Card:
     """Behind a click: the receipt."""
     picture: Callable[[], bytes] | None = None
     """Draws a PNG file, where matplotlib is installed."""
+    chart: Callable[[], Chart] | None = None
+    """The numbers of a picture, for whoever draws one."""
+    parts: Callable[[], Sequence[Card]] | None = None
+    """The tables that it is made of, each with what is drawn of it, where there is room for all."""
 
     def with_notes(self, *notes: tuple[str, str], folded: Sequence[tuple[str, str]] = ()) -> Card:
         """This card with more below it; what is there already is not said again."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,8 +21,7 @@ from winnow.errors import ParameterError
 from winnow.foreign import instead, shown
 
 if TYPE_CHECKING:
-    from winnow.core.released import Released
-    from winnow.describe.result import Description
+    pass
 
 EXAMPLES = """\
 Examples:
@@ -59,16 +56,12 @@ def describe(
 
     Run it first. Everything is one charge, and every number has a standard error.
     """
-    from winnow.show.report.description import description_page
-
     run.release(
         "description",
         private,
         partial(asked, quantiles=_numbers(quantiles)),
         private.declared(),
         title="A description",
-        page=description_page,
-        show=_show,
     )
 
 
@@ -79,27 +72,6 @@ def _numbers(text: str) -> list[float]:
     )
     with instead(wrong, ValueError):
         return [float(part) for part in text.split(",")] if text.strip() else []
-
-
-def _show(released: Released[Description], written: Sequence[tuple[str, Path]]) -> None:
-    from rich.text import Text
-
-    from winnow.cli.printing import add_receipt, console, grid, pairs, visible
-
-    show, lines = console(), pairs()
-    value = released.value
-    heads, rows = value.table()
-    words = (heads[0], heads[-1])
-    kept = [i for i in range(len(heads)) if i in (0, len(heads) - 1) or any(row[i] for row in rows)]
-    named = [(heads[i], "left" if heads[i] in words else "right") for i in kept]
-    show.print(grid(named, [[row[i] for i in kept] for row in rows]))
-    for what, path in written:
-        lines.add_row(what, Text(visible(path), style="bold green"))
-    public = f"{value.rows.value:,.0f}, public"
-    lines.add_row("rows", Text(str(value.rows) if value.rows.standard_error else public))
-    lines.add_row("errors", Text(value.note))
-    add_receipt(lines, released)
-    show.print(lines)
 
 
 PLAN_EXAMPLES = """\

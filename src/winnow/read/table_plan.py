@@ -1,13 +1,14 @@
-"""What all plans of a private table share."""
+"""What all plans of a private table share, and the way from what is asked to a release."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from winnow.core.notebook import Card, InNotebook, lines_card, ruled, text_card
 from winnow.core.padding import Padding
 from winnow.core.plan import Plan
+from winnow.core.released import Released
 from winnow.read.about import AboutTable, about_table
 from winnow.read.crossing import SealedTable, sealed_table
 
@@ -58,3 +59,24 @@ class TablePlan(Plan[SealedTable, R], InNotebook):
         table = ruled(self.table(), self._texts) if self.table() else []
         parts = [part for part in (table, self.lines()) if part]
         return "\n".join([super().__str__(), *(line for part in parts for line in ("", *part))])
+
+
+class TableRequest(Protocol[R]):
+    """What is asked of a verb about a table."""
+
+    @property
+    def budget(self) -> Any:
+        """What pays for it."""
+
+    @property
+    def seed(self) -> Any:
+        """Makes it repeatable, for tests."""
+
+    def plan(self, about: Any, /) -> Plan[SealedTable, R]:
+        """What is charged, drawn and promised, from what is public of the table."""
+
+
+def released_of(table: SealedTable, asked: TableRequest[R]) -> Released[R]:
+    """Plan what is asked of a table, and run it."""
+    sealed = sealed_table(table)
+    return asked.plan(sealed).run(sealed, budget=asked.budget, seed=asked.seed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
@@ -11,7 +12,6 @@ from winnow.core.notebook import Card, InNotebook, lines_card, ruled
 from winnow.core.options import AUTO, takes
 from winnow.core.padding import Padding
 from winnow.core.schema import cells_text
-from winnow.core.wanted import epsilon_for
 from winnow.core.workloads.workload import bound_workload
 from winnow.errors import ParameterError
 from winnow.foreign import shown
@@ -163,8 +163,10 @@ def release(about: AboutTable | SealedTable, asked: PlannedRelease) -> ReleasePl
     return asked.plan(about)
 
 
-def planned_for(asked: PlannedRelease, about: AboutTable | SealedTable) -> ReleasePlan:
-    """The plan at an epsilon, or at the least one that brings the wanted error."""
+def errors_of(
+    asked: PlannedRelease, about: AboutTable | SealedTable
+) -> Callable[[float], float | None]:
+    """The largest error to expect, by epsilon: what the table is like is looked at once."""
     known: list[ReleaseTerms] = []
 
     def error(epsilon: float) -> float | None:
@@ -172,7 +174,7 @@ def planned_for(asked: PlannedRelease, about: AboutTable | SealedTable) -> Relea
             known.append(terms_of(asked.at(epsilon), about))
         return _predicted(asked.method, replace(known[0], epsilon=epsilon)).largest
 
-    return planned(asked.at(epsilon_for(asked.epsilon, asked.error, error)), about)
+    return error
 
 
 def _predicted(method: ReleaseMethod | str, terms: ReleaseTerms) -> Prediction:

@@ -16,6 +16,7 @@ from winnow.serve import bodies, replies
 from winnow.serve.asked import ReleaseOf
 from winnow.serve.gate import decoded
 from winnow.serve.problems import Refusal
+from winnow.serve.verbs import kind_of
 
 T = TypeVar("T")
 
@@ -170,6 +171,9 @@ def plan_body(kind: str, schema: replies.SchemaAnswer, form: Form) -> bodies.Pla
         order["values"] = [name for name in form.all("values") if name in schema.columns]
         order["statistics"] = form.all("statistics")
         order["by"] = [name for name in form.all("groups") if name in schema.columns]
+    if kind == "regress":
+        order["target"] = form.one("target")
+        order["features"] = [name for name in form.all("features") if name in schema.columns]
     if kind == "quantiles":
         order["quantiles"] = form.numbers("quantiles", "the quantiles")
         order["by"] = [name for name in form.all("groups") if name in schema.columns]
@@ -193,9 +197,9 @@ def curve_around(order: bodies.AnyOrder, most: float | None) -> list[float]:
 
     None where nothing is known of the error beforehand; few where one plan takes its time.
     """
-    if isinstance(order, bodies.ItemsetsOrder) or order.epsilon is None:
+    if kind_of(order) == "itemsets" or order.epsilon is None:
         return []
-    slow = isinstance(order, bodies.ReleaseOrder)
+    slow = kind_of(order) == "release"
     ratios = (0.25, 0.5, 2.0, 4.0) if slow else (0.25, 0.4, 0.63, 1.6, 2.5, 4.0)
     epsilon = order.epsilon
     end = 4 * epsilon if most is None else max(1.2 * most, 2 * epsilon)

@@ -25,6 +25,7 @@ KINDS = {
     "tabulate": ("Tables", "counts by one or more columns, with an error for every cell"),
     "moments": ("Means", "counts, sums, means and deviations of columns of numbers"),
     "quantiles": ("Quantiles", "the median, quartiles or other quantiles of a column of numbers"),
+    "regress": ("Regression", "a column of numbers as a linear function of other columns"),
     "histogram": ("Histogram", "how many rows lie in each bin of a column of numbers"),
     "describe": ("Description", "every column at once: missing, means, quantiles, common values"),
     "itemsets": ("Itemsets", "sets of items that many baskets hold"),

@@ -14,7 +14,6 @@ from winnow.core.padding import Padding
 from winnow.core.plan import Plan
 from winnow.core.released import Released
 from winnow.core.unit import about_counted
-from winnow.core.wanted import epsilon_for
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.privacy import Budget
@@ -202,16 +201,6 @@ def tabulate(
     errors of every table; ``plan.run(table, budget=)`` releases them.
     """
     return asked.plan(about)
-
-
-def planned_for(asked: PlannedTabulate, given: Any) -> TabulatePlan | AutoBoundPlan:
-    """The plan at an epsilon, or at the least one that brings the wanted error."""
-    public = about_of(given)
-
-    def error(epsilon: float) -> float | None:
-        return asked.at(epsilon).plan(public).error
-
-    return asked.at(epsilon_for(asked.epsilon, asked.error, error)).plan(public)
 
 
 @as_all_there_is

@@ -15,7 +15,6 @@ from winnow.core.padding import Padding
 from winnow.core.plan import Plan, plan_of
 from winnow.core.released import Released
 from winnow.core.utility import Utility
-from winnow.core.wanted import epsilon_for
 from winnow.errors import InputError, ParameterError
 from winnow.foreign import guarded, shown
 from winnow.privacy import Budget
@@ -338,15 +337,6 @@ def _from_classes(asked: TopK, public: AboutClasses, sizes: Sizes) -> TopKPlan:
         release=plan,
         sizes=sizes,
     )
-
-
-def planned_for(asked: PlannedTopK, given: Any) -> TopKPlan | AutoBoundPlan:
-    """The plan at an epsilon, or at the least one that brings an error."""
-
-    def error(epsilon: float) -> float | None:
-        return asked.at(epsilon).plan(given).error
-
-    return asked.at(epsilon_for(asked.epsilon, asked.error, error)).plan(given)
 
 
 @takes(PlannedTopK)
