@@ -7,13 +7,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
 from statistics import NormalDist
 
 from winnow.core.checks import Real, count, exact, one_of, positive, probability
 from winnow.core.relation import Relation
 from winnow.errors import GuaranteeError, ParameterError
-from winnow.privacy.accountants import zcdp_cost, zcdp_delta
+from winnow.privacy.accountants import zcdp_cost
 from winnow.privacy.calibration import largest_tight, meets, target_guarantee
 from winnow.privacy.capped import lost_mass, optimal_composition
 from winnow.privacy.events import MOST_STEPS, CappedRounds, Compose, Event
@@ -23,6 +22,9 @@ from winnow.privacy.tight import QUICK_WORK, tight_delta
 
 _SHARES = tuple(Fraction(share, 100) for share in (1, 3, 7, 15, 30, 50))
 """Parts of delta that are tried for the lost mass; any of them is safe."""
+_LOST = Fraction(1, 100)
+"""The part for it beside value iteration, which needs none: so a budget counts the session at what
+it states, beside others, too. It takes some .04 % of epsilon."""
 
 
 @dataclass(frozen=True)
@@ -53,14 +55,12 @@ def calibrate_capped(
 ) -> CappedPlan:
     """The largest epsilon of a round for a session that ends after so many updates.
 
-    ``accountant`` is "tight" (for a session that is all there is: value iteration, or for very
-    many updates the optimal composition of the steps) or "zcdp" (for one that is charged to a
-    budget, which needs the lost mass of the event in its ``delta_for_events``). The number of
-    rounds is not limited; that of
-    steps is chosen so that lost mass and composition together stay within delta; with
-    ``lost`` exactly that part of delta is set aside for the lost mass. ``initial`` is an
-    event that comes first and is paid from the same target; the event of the plan is then the
-    sum of both.
+    ``accountant`` is "tight" (value iteration, or for very many updates the optimal composition of
+    the steps) or "zcdp" (for a budget that adds up rhos, which needs the lost mass of the event in
+    its ``delta_for_events``). The number of rounds is not limited; that of steps is chosen so that
+    lost mass and composition together stay within delta; with ``lost`` exactly that part of delta
+    is set aside for the lost mass. ``initial`` is an event that comes first and is paid from the
+    same target; the event of the plan is then the sum of both.
 
     Guarantee: (epsilon, delta)-DP for the whole session (``capped``), under ``relation``.
     The returned plan was itself checked, so the search errs on the safe side only.
@@ -90,7 +90,8 @@ def calibrate_capped(
             event = whole(size, steps)
             unused = 0 if lost is None else exact("lost", lost) - zcdp_cost(event).delta
             return unused >= 0 and meets(event, "zcdp", target, allowed - unused)
-        return summed_at(size, steps) <= allowed
+        gone = lost_mass(int(updates), size, steps)
+        return gone + Fraction(optimal_composition(size, steps, target)) <= allowed
 
     def steps_at(size: Fraction) -> int | None:
         # The largest share takes the fewest steps: what is too much with these is with more.
@@ -105,54 +106,45 @@ def calibrate_capped(
                 return steps
         return None
 
-    def summed_at(size: Fraction, steps: int) -> Fraction:
-        """The delta by lost mass and composition: what it costs beside others."""
-        cost = zcdp_cost(whole(size, steps))
-        if composed:
-            return cost.delta + Fraction(optimal_composition(size, steps, target))
-        return cost.delta + Fraction(zcdp_delta(cost.rho, target))
+    def tight_at(size: float) -> float:
+        """The delta by value iteration, and the lost mass, which a budget counts beside it."""
+        steps = _fewest_steps(int(updates), exact("epsilon", size), _LOST * allowed)
+        if steps is None:
+            raise GuaranteeError("too many steps")
+        event = whole(size, steps)
+        return tight_delta(event, target, work=QUICK_WORK) + at_least(zcdp_cost(event).delta)
 
-    def tight_at(size: float, steps: int) -> float:
-        return tight_delta(whole(size, steps), target, work=QUICK_WORK)
-
-    def tight_steps(size: Fraction) -> int | None:
-        fewest = _fewest_steps(int(updates), size, shares[-1] * allowed)
+    def met(size: Fraction) -> bool:
         with suppress(GuaranteeError):  # there are plans that it has no time for
-            if fewest is not None and tight_at(at_least(size), fewest) <= allowed:
-                return fewest
-        return None
+            return tight_at(at_least(size)) <= allowed
+        return False
 
     size = _largest(lambda y: steps_at(y) is not None, target)
     steps = None if size is None else steps_at(size)
-    if size is None and accountant == "tight" and lost is None:
-        size = _largest(lambda y: tight_steps(y) is not None, target)
-        steps = None if size is None else tight_steps(size)
+    if accountant == "tight" and lost is None:
+        larger = _largest(met, target) if size is None else _larger(tight_at, size, allowed)
+        if larger is not None:
+            size, steps = larger, _fewest_steps(int(updates), larger, _LOST * allowed)
     if size is None or steps is None:
         raise ParameterError(
             f"no round can be private enough for {updates} updates at epsilon={epsilon}, "
             f"delta={delta}; ask for fewer updates"
-        )
-    if accountant == "tight" and lost is None:
-        size = _larger(partial(tight_at, steps=steps), size, allowed)
-        known = [_fewest_steps(int(updates), size, share * allowed) for share in shares]
-        steps = min(
-            (each for each in known if each is not None),
-            key=partial(summed_at, size),
-            default=steps,
         )
     event = whole(float(size), steps)
     guarantee = target_guarantee(event, epsilon, delta)
     return CappedPlan(int(updates), float(size), steps, event, accountant, guarantee)
 
 
-def _larger(delta_at: Callable[[float], float], size: Fraction, allowed: Fraction) -> Fraction:
-    """The epsilon of a round that value iteration allows, from one that the sum of bounds does."""
+def _larger(
+    delta_at: Callable[[float], float], size: Fraction, allowed: Fraction
+) -> Fraction | None:
+    """The epsilon of a round that value iteration allows; None: no more than the sum of bounds."""
     try:
         largest = largest_tight(delta_at, at_most(allowed), start=float(size), below=False)
+        larger = size if largest is None else _six_digits(Fraction(largest))
+        return larger if larger > size and delta_at(at_least(larger)) <= allowed else None
     except GuaranteeError:  # there are plans that it has no time for
-        return size
-    larger = size if largest is None else _six_digits(Fraction(largest))
-    return larger if larger > size and delta_at(at_least(larger)) <= allowed else size
+        return None
 
 
 def _fewest_steps(updates: int, size: Fraction, lost: Fraction) -> int | None:
