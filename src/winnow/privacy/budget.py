@@ -65,8 +65,9 @@ class Budget(InNotebook):
     The cap holds whatever is asked, and in whatever order. ``accountant`` says how charges are
     added up. "pure" adds epsilons, and is the default without a delta. "combined" is the default
     with one: a charge fits if either the sums of epsilon and delta or a Gaussian budget allow it,
-    and delta is split for you. For experts there are "gaussian" and "zcdp"; with these, mechanisms
-    with a delta of their own (such as large margin) need a part of delta, ``delta_for_events``.
+    and delta is split for you. For a long series of small releases choose "gaussian". Experts may
+    choose "zcdp" (sums of rho). With these two, mechanisms with a delta of their own (such as
+    large margin) need a part of delta, ``delta_for_events``.
 
     ``unit`` is the privacy unit: 'row', 'basket', the name of a column of people, or 'person' for
     people whatever columns call them. Without it, the first release about data with a unit
@@ -177,10 +178,10 @@ class Budget(InNotebook):
         """
 
         def fits(epsilon: float) -> bool:
-            planned = ask(epsilon)
-            if isinstance(planned, Event):
-                return self._fits(planned)
-            return self._fits(planned.event, planned.guarantee)
+            found = ask(epsilon)
+            if isinstance(found, Event):
+                return self._fits(found)
+            return self._fits(found.event, found.guarantee)
 
         low, high = Fraction(0), exact("epsilon", self.guarantee.epsilon)
         if fits(float(high)):

@@ -76,6 +76,7 @@ WEIGHTS: Floats = _SHARES / _SHARES.sum() * (1 - 2.0**-40)
 _ERROR = 16 * float(SLACK)
 _LARGEST = 1e6
 _HALVINGS = 80
+_HALF = math.log(2)
 
 
 @dataclass(frozen=True)
@@ -127,9 +128,9 @@ class SpentSoFar:
         largest = float(np.max(terms))
         parts = np.exp(terms - largest)
         slope = float(np.dot(parts, ORDERS) / np.sum(parts))
-        total = largest + math.log(float(np.sum(parts)))
+        found = largest + math.log(float(np.sum(parts)))
         most = -math.log1p(slope) - slope * math.log1p(1 / slope)
-        return wanted + total - most >= _ERROR * (abs(wanted) + abs(total) + abs(most) + 1)
+        return wanted + found - most >= _ERROR * (abs(wanted) + abs(found) + abs(most) + 1)
 
     def guarantee(self, delta: Real) -> Guarantee:
         """The statement at a delta, to which the deltas of events so far are added."""
@@ -176,25 +177,31 @@ def orders_of(event: Event) -> Floats:
             refuse_unknown(event)
 
 
-def _least(event: Event, values: Floats) -> Floats:
+def _least(event: Event, found: Floats) -> Floats:
     rho = at_least(zcdp_cost(event).rho)
-    least: Floats = np.minimum(values, ORDERS * (1 + ORDERS) * rho * (1 + 4 * float(SLACK)))
+    least: Floats = np.minimum(found, ORDERS * (1 + ORDERS) * rho * (1 + 4 * float(SLACK)))
     return least
 
 
 def _responses(e: float) -> Floats:
     """log((e^((1+u) e) + e^(-u e))/(1 + e^e))."""
     u = ORDERS
-    values = u * e + np.log1p(np.exp(-(1 + 2 * u) * e)) - math.log1p(math.exp(-e))
-    return np.minimum(values + _ERROR * (u * e + 2), u * e * (1 + _ERROR))
+    found = u * e + np.log1p(np.exp(-(1 + 2 * u) * e)) - math.log1p(math.exp(-e))
+    return np.minimum(found + _ERROR * (u * e + 2), u * e * (1 + _ERROR))
 
 
 def _ranges(r: float) -> Floats:
     """The largest over t."""
     u = ORDERS
-    above, part = np.log(-np.expm1(-r * (1 + u))), np.log(-np.expm1(-u * r))
+    above, part = _log_of_rest(r * (1 + u)), _log_of_rest(u * r)
     ratio, whole = -np.log1p(1 / u), math.log(-math.expm1(-r))
     t = above + ratio + r - part
-    values = above + u * t - np.log1p(u) - whole
+    found = above + u * t - np.log1p(u) - whole
     size = (1 + u) * (np.abs(above) + np.abs(part) - ratio + r) + abs(whole) + np.log1p(u)
-    return np.minimum(values + _ERROR * size, u * r * (1 + _ERROR))
+    return np.minimum(found + _ERROR * size, u * r * (1 + _ERROR))
+
+
+def _log_of_rest(x: Floats) -> Floats:
+    """log(1 - e^-x), to a relative error: where it is near 0, u times it is not."""
+    far = np.log1p(-np.exp(-np.maximum(x, _HALF)))
+    return np.where(x < _HALF, np.log(-np.expm1(-np.minimum(x, _HALF))), far)
