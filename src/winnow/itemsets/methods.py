@@ -22,14 +22,14 @@ from winnow.select.top_k_methods import Canonical, CanonicalAdaptive, Joint, Lim
 
 if TYPE_CHECKING:
     from winnow.itemsets.table import WantedItemsets
-    from winnow.select.mechanisms.ranked import RankedSelection
+    from winnow.select.crossing.selection import Pick
 
 
 @dataclass(frozen=True)
 class ItemsetMethod(Method):
     """How itemsets alone are chosen. One of your own makes a selection from public numbers."""
 
-    def selection(self, wanted: WantedItemsets) -> RankedSelection:
+    def selection(self, wanted: WantedItemsets) -> Pick:
         """The mechanism for what is wanted: a universe of itemsets in, the best of them out."""
         from winnow.itemsets.table import named
 
@@ -37,7 +37,7 @@ class ItemsetMethod(Method):
 
 
 class Weighted(ItemsetMethod):
-    """A list of k from baskets of a limited weight: for long lists of short baskets."""
+    """Baskets of limited weight, and noise on all itemsets; for long lists of short baskets."""
 
 
 METHODS: tuple[type[Method], ...] = (

@@ -34,7 +34,8 @@ from winnow.itemsets.mechanisms.support import support_promise, support_scale
 from winnow.itemsets.mechanisms.weighted import WeightedCounts, WeightedItemsets
 from winnow.privacy import DiscreteGaussian, Truncated, guarantee_of
 from winnow.select.audit.model import log_permute_and_flip
-from winnow.select.mechanisms.ranked import RankedNoisyMax, Repeated
+from winnow.select.mechanisms.lipschitz import LipschitzMechanism
+from winnow.select.mechanisms.repeated import Repeated
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -53,7 +54,7 @@ def weighted(
 def or_selected() -> WeightedOrSelected:
     """Rounds of the exponential mechanism, or weighted counts."""
     rest = WeightedOrSelected.rest(2)
-    rounds = Repeated(RankedNoisyMax(rest / 2, Law.GUMBEL), 2)
+    rounds = Repeated(LipschitzMechanism(rest / 2, Law.GUMBEL), 2)
     return WeightedOrSelected(2, rounds, WeightedCounts(rest, 0, 2), 5)
 
 
@@ -346,14 +347,14 @@ def weighted_twins(*, quick: bool = False) -> Iterator[AuditResult]:
             ("replaced people count like added ones", BrokenAsAdded(*asked), replaced),
             ("a second basket is forgotten", BrokenOneBasket(*asked), two),
         ):
-            found = enumerate_counts(made, utility, quick=True)
-            yield as_twin(fault, "Enumeration", found)
+            audited = enumerate_counts(made, utility, quick=True)
+            yield as_twin(fault, "Enumeration", audited)
     honest = weighted(_DELTA, private=True).counts()
     low = BrokenThreshold(honest.epsilon, honest.delta, honest.k, private=True)
     yield as_twin("the threshold is too low", "Enumeration", enumerate_threshold(low, added))
     short = BrokenShort(honest.epsilon, honest.delta, honest.k, private=True, max_items=8)
-    found = enumerate_threshold(short, added)
-    yield as_twin("the threshold is for shorter baskets", "Enumeration", found)
+    audited = enumerate_threshold(short, added)
+    yield as_twin("the threshold is for shorter baskets", "Enumeration", audited)
     scores = or_canonical()
     long = BrokenLong(scores.epsilon, scores.k, scores.needed)
     yield as_twin("lengths are told too well", "Enumeration", enumerate_long(long, added))

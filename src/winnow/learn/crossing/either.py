@@ -109,14 +109,14 @@ class EitherModel:
         rows = key.open(labelled.rows)
         lean = family.lean(number, rows.codes)
         numbers = self.rules.drawn(weighed, rules, key.child("rules"), lean)
-        found = [ChosenModels(family, number, ())]
+        candidates = [ChosenModels(family, number, ())]
         said = [list(family.predictions(rows.codes))[number]]
         votes = list(votes_of([rules.rule(each) for each in numbers], rows.codes, len(lean)))
         for length in lengths(len(numbers)):
             own, majority = numbers[:length], votes[length - 1]
-            found += [ChosenModels(family, number, own), ChosenModels(None, number, own)]
+            candidates += [ChosenModels(family, number, own), ChosenModels(None, number, own)]
             said += [(lean + majority > 0).astype(np.intp), (majority > 0).astype(np.intp)]
-        return found[self.choice(rows, weighed, said, key)]
+        return candidates[self.choice(rows, weighed, said, key)]
 
     def choice(
         self,
@@ -128,4 +128,4 @@ class EitherModel:
         """Which of several classes of every row is chosen."""
         of_rows = weighted(rows, weighed.class_weights)
         scores = np.array([sum_of(of_rows[each == rows.labels]) for each in said], np.int64)
-        return int(self._selection._draw(scores, weighed.utility, key.tape.child("choice"))[0])
+        return int(self._selection.one_of_scores(scores, weighed.utility, key.tape.child("choice")))

@@ -14,7 +14,7 @@ from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.select.audit.model import log_permute_and_flip
 from winnow.select.audit.top_k import CanonicalModel
-from winnow.select.mechanisms.ranked_adaptive import RankedCanonicalAdaptive
+from winnow.select.mechanisms.canonical_adaptive import CanonicalAdaptive
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -28,7 +28,7 @@ class AdaptiveModel(Model):
     Lengths look at counts themselves: adding a constant to all of them changes the law.
     """
 
-    mechanism: RankedCanonicalAdaptive
+    mechanism: CanonicalAdaptive
     utility: Utility
 
     @property
@@ -50,11 +50,11 @@ class AdaptiveModel(Model):
         counts = np.asarray(scores, np.int64)
         lengths = self.log_lengths(counts)
         scale = float(self.mechanism.set_scale(self.utility))
-        found = []
+        outcomes = []
         for length in range(1, self.k + 1):
             sets = CanonicalModel(Law.EXPONENTIAL, scale, length, 0.5)
-            found.append(lengths[:, length - 1 : length] + sets.log_probabilities(counts))
-        return np.hstack(found)
+            outcomes.append(lengths[:, length - 1 : length] + sets.log_probabilities(counts))
+        return np.hstack(outcomes)
 
     def log_lengths(self, counts: Integers) -> Floats:
         """ln of the chance of each length."""
@@ -65,7 +65,7 @@ class AdaptiveModel(Model):
         return log_permute_and_flip(scale * np.array(x, np.float64))
 
 
-class BrokenTrueLength(RankedCanonicalAdaptive):
+class BrokenTrueLength(CanonicalAdaptive):
     """BROKEN: takes the best length itself, as if how many stand out were public."""
 
     def _length(self, leaders: Integers, total: int, utility: Utility, tape: Tape) -> int:
