@@ -33,14 +33,14 @@ TOLERANCE = 1e-9
 """Relative; quadrature is good to 1e-13."""
 
 
-class Promising(Protocol):
+class WithPromise(Protocol):
     """What an audit needs of a mechanism: without a name it is called by its class."""
 
     def promise(self, relation: Relation, /) -> Promise:
         """What it is charged."""
 
 
-class Audited(Promising, Protocol):
+class Audited(WithPromise, Protocol):
     """What every mechanism says of itself."""
 
     @property
@@ -62,7 +62,7 @@ class Measuring(Audited, Protocol):
 
 def enumeration(
     claim: str,
-    mechanism: Promising,
+    mechanism: WithPromise,
     relation: Relation | None,
     claimed: float,
     measured: float,
@@ -91,7 +91,7 @@ def enumeration(
 
 def largest(
     claim: str,
-    mechanism: Promising,
+    mechanism: WithPromise,
     relation: Relation | None,
     claimed: float,
     told: Iterable[float],
@@ -188,7 +188,7 @@ def enumerate_choices(
     rows: int,
 ) -> AuditResult:
     """One result, in epsilon, over all tables of up to three rows and all moves of a person."""
-    found = [
+    neighbour_pairs = [
         (table, table + by)
         for size in range(4)
         for places in combinations_with_replacement(range(cells), size)
@@ -196,14 +196,14 @@ def enumerate_choices(
         for by in person_moves(cells, rows, relation)
         if by.any() and (table + by).min() >= 0
     ]
-    compared = of_neighbours(law, found, len(found))
+    compared = of_neighbours(law, neighbour_pairs, len(neighbour_pairs))
     return enumeration(
         claim,
         mechanism,
         relation,
         guarantee_of(mechanism.promise(relation).event).epsilon,
         max(float(np.abs(p - q).max()) for p, q in compared),
-        f"over {len(found)} pairs of neighbours",
+        f"over {len(neighbour_pairs)} pairs of neighbours",
         case=f", {rows} row{'s' if rows > 1 else ''} per person",
     )
 

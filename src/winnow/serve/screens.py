@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from datetime import datetime
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -116,7 +117,7 @@ async def compose(visit: Visit) -> Response:
     values = {
         "schema": schema, "kind": kind, "kinds": KINDS, "about": about, "budget": budget,
         "columns": forms.column_choices(schema), "form": visit.form, "sent": sent,
-        "methods": forms.methods_of(kind),
+        "choices": forms.choices_of(kind), "takes": partial(forms.takes, kind),
         "problem": None if problem is None else problem.problem, **(planned or {"plan": None}),
     }  # fmt: skip
     status = 200 if problem is None else problem.problem.status
@@ -162,18 +163,18 @@ async def release(visit: Visit) -> Response:
     """A release on its way, refused, or there with its picture and its receipt."""
     identity = str(visit.request.path_params["release"])
     job = await visit.call("getJob", job=identity)
-    found, view = None, None
+    state, view = None, None
     if job.state == "done":
-        found = await visit.call("getRelease", release=identity)
+        state = await visit.call("getRelease", release=identity)
         synthetic = None
-        if "synthetic.csv" in found.downloads:
+        if "synthetic.csv" in state.downloads:
             synthetic = await visit.call("download", release=identity, file="synthetic.csv")
-        view = await visit.server.run(shown, found, synthetic, await _labels(visit, job.dataset))
+        view = await visit.server.run(shown, state, synthetic, await _labels(visit, job.dataset))
     now = visit.server.service.requests.now()
     return await visit.page(
         "release_part.html" if visit.partly else "release.html",
         job=job,
-        release=found,
+        release=state,
         view=view,
         wait=max(1, round(job.due - now + 0.6)),
         kinds=KINDS,

@@ -33,23 +33,23 @@ from winnow.core.kernels.envelope import ACCEPT, REJECT, below, decide, exponent
 
 
 @inlined
-def _never(held, answers, state):  # type: ignore[no-untyped-def]
+def _never(records, answers, state):  # type: ignore[no-untyped-def]
     return False
 
 
 @inlined
-def _not_refused(held, answers, group, i, bound, word, state):  # type: ignore[no-untyped-def]
+def _not_refused(records, answers, group, i, bound, word, state):  # type: ignore[no-untyped-def]
     return False
 
 
 @inlined
-def _beyond(held, group, i, score, bound, state):  # type: ignore[no-untyped-def]
-    return exponent_bound(score, held.per_unit) > bound
+def _beyond(records, group, i, score, bound, state):  # type: ignore[no-untyped-def]
+    return exponent_bound(score, records.per_unit) > bound
 
 
 @inlined
-def _beta(held, i):  # type: ignore[no-untyped-def]
-    return held.beta
+def _beta(records, i):  # type: ignore[no-untyped-def]
+    return records.beta
 
 
 Hook = Callable[..., Any]
@@ -57,28 +57,28 @@ Hook = Callable[..., Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Sampler:
-    """What a draw asks of a sampler; ``held`` are its records, ``answers`` what scores are against.
+    """What a draw asks of a sampler; ``records`` are its own, ``answers`` what scores are against.
 
-    Compiled by its hooks: ``draw(held, answers, words, place, state)`` gives the status and the
+    Compiled by its hooks: ``draw(records, answers, words, place, state)`` gives the status and the
     next unused word, as far as the words and the filter reach.
     """
 
     begin: Hook
-    """(held, answers, state): set the weights of proposals, before the first one of a draw."""
+    """(records, answers, state): set the weights of proposals, before the first one of a draw."""
     propose: Hook
-    """(held, target, state): group, candidate and whole bound at a place below the total weight."""
+    """(records, target, state): group, candidate, whole bound at a place below the total."""
     score_of: Hook
-    """(held, answers, candidate, state)."""
+    """(records, answers, candidate, state)."""
     looked_at: Hook
-    """(held, answers, group, candidate, score, verdict, state): learn from what was scored."""
+    """(records, answers, group, candidate, score, verdict, state): learn from what was scored."""
     enough: Hook = _never
-    """(held, answers, state): whether a scan is due; asked before the bits of a proposal."""
+    """(records, answers, state): whether a scan is due; asked before the bits of a proposal."""
     refused: Hook = _not_refused
-    """(held, answers, group, candidate, bound, word, state): refused before it is scored."""
+    """(records, answers, group, candidate, bound, word, state): refused before it is scored."""
     beyond: Hook = _beyond
-    """(held, group, candidate, score, bound, state): whether a certified bound does not hold."""
+    """(records, group, candidate, score, bound, state): whether a certified bound does not hold."""
     beta: Hook = _beta
-    """(held, candidate): the exponent of one unit of its score."""
+    """(records, candidate): the exponent of one unit of its score."""
     signed: bool = True
     """Whether candidates come with signs, and their bounds hold for both."""
 
@@ -90,28 +90,28 @@ class Sampler:
         enough, refused, beyond, beta = self.enough, self.refused, self.beyond, self.beta
         signs = 1 if self.signed else 0
 
-        def draw(held, answers, words, place, state):  # type: ignore[no-untyped-def]
+        def draw(records, answers, words, place, state):  # type: ignore[no-untyped-def]
             if state[PHASE] == BEGIN:
-                begin(held, answers, state)
+                begin(records, answers, state)
                 state[PHASE] = DRAWING
             while True:
-                if enough(held, answers, state):
+                if enough(records, answers, state):
                     return SCAN, place
                 value, after = below(state[TOTAL] << signs, words, place)
                 if value < 0 or after >= words.shape[0]:
                     return NEED_WORDS, place
-                group, i, bound = propose(held, value >> signs, state)
+                group, i, bound = propose(records, value >> signs, state)
                 word, place_after = words[after], after + 1
-                if refused(held, answers, group, i, bound, word, state):
+                if refused(records, answers, group, i, bound, word, state):
                     place = place_after
                     continue
-                score = score_of(held, answers, i, state)
-                if beyond(held, group, i, score, bound, state):
+                score = score_of(records, answers, i, state)
+                if beyond(records, group, i, score, bound, state):
                     return VIOLATED, place
                 sign = 1 - 2 * (value & signs)
-                verdict = decide(word, sign * score, beta(held, i), bound)
+                verdict = decide(word, sign * score, beta(records, i), bound)
                 place = place_after
-                looked_at(held, answers, group, i, score, verdict, state)
+                looked_at(records, answers, group, i, score, verdict, state)
                 if verdict != REJECT:
                     state[CANDIDATE], state[SIGN], state[BOUND] = i, sign, bound
                     state[SCORE], state[WORD] = score, after

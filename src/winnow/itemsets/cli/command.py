@@ -172,18 +172,18 @@ def itemsets(
     )
     padding, plan = run.padding(), request.plan(baskets)
     released = plan.run(baskets, budget=budget, seed=seed, padding=padding)
-    found = counted(released)
+    supports_by_itemset = counted(released)
     noisy = supports is not None
 
     def show() -> None:
         ordered = plan.mechanism.selection.ordered
-        show_itemsets(found, noisy, baskets.unit.name, ordered=ordered)
+        show_itemsets(supports_by_itemset, noisy, baskets.unit.name, ordered=ordered)
 
     with saved_then_shown(released, json, show):
         if out is not None:
-            save(out, released.to_dict(), itemset_rows(found, noisy))
+            save(out, released.to_dict(), itemset_rows(supports_by_itemset, noisy))
         if plot is not None:
-            write_whole(plot, draw_itemsets(found, plan, plot.suffix.lower()))
+            write_whole(plot, draw_itemsets(supports_by_itemset, plan, plot.suffix.lower()))
         if rules is not None:
             rows = rule_rows(released, min_confidence)
             save(rules, {"rules": rows, **released.to_dict()}, rows)
@@ -220,9 +220,8 @@ def plan(
     json: JsonOption = False,
 ) -> None:
     """Predict which support itemsets need to be found; no data are read and nothing is spent."""
-    from winnow.cli.printing import console, show_json
+    from winnow.cli.printing import show_plan
     from winnow.itemsets.about import baskets
 
     about = baskets(items=items, max_items=max_items, max_baskets=max_baskets, relation=relation)
-    made = asked().plan(about)
-    show_json(made.to_dict()) if json else console().print(str(made), markup=False)
+    show_plan(asked().plan(about), json=json)

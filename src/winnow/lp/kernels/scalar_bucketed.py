@@ -215,79 +215,79 @@ class Bucketed(NamedTuple):
 
 
 @inlined
-def _started(held, point, state):  # type: ignore[no-untyped-def]
-    _begin(point, held.drift, held.epochs, held.groups, state)
-    _weigh(held.groups, held.epochs.clocks, held.drift.cap, held.envelope, state)
+def _started(records, point, state):  # type: ignore[no-untyped-def]
+    _begin(point, records.drift, records.epochs, records.groups, state)
+    _weigh(records.groups, records.epochs.clocks, records.drift.cap, records.envelope, state)
 
 
 @inlined
-def _enough(held, point, state):  # type: ignore[no-untyped-def]
+def _enough(records, point, state):  # type: ignore[no-untyped-def]
     """Whether the work since the last scan has cost as much as that, once in a draw."""
-    scan_work = _SCANNED * held.program.offsets.shape[0] + 4096
+    scan_work = _SCANNED * records.program.offsets.shape[0] + 4096
     return state[SCANNED] == 0 and _work(state) - state[SCAN_WORK] > scan_work
 
 
 @inlined
-def _proposed(held, target, state):  # type: ignore[no-untyped-def]
+def _proposed(records, target, state):  # type: ignore[no-untyped-def]
     state[PROPOSALS] += 1
-    lowest = state[TOP] - held.envelope.reach
-    _, g, i = _propose(held.groups, held.envelope, target, lowest)
-    return g, i, held.envelope.bounds[g]
+    lowest = state[TOP] - records.envelope.reach
+    _, g, i = _propose(records.groups, records.envelope, target, lowest)
+    return g, i, records.envelope.bounds[g]
 
 
 @inlined
-def _own_bound(held, g, i):  # type: ignore[no-untyped-def]
+def _own_bound(records, g, i):  # type: ignore[no-untyped-def]
     """What no exponent of a row exceeds, by its key."""
-    clock = held.epochs.clocks[g >> WIDE.bucket_bits]
-    return min(raised(held.groups.keys[i] + clock), held.drift.cap)
+    clock = records.epochs.clocks[g >> WIDE.bucket_bits]
+    return min(raised(records.groups.keys[i] + clock), records.drift.cap)
 
 
 @inlined
-def _refused(held, point, g, i, bound, word, state):  # type: ignore[no-untyped-def]
+def _refused(records, point, g, i, bound, word, state):  # type: ignore[no-untyped-def]
     """By the bound of a row's own, which is mostly lower than that of its group."""
-    own = _own_bound(held, g, i)
+    own = _own_bound(records, g, i)
     if not surely_rejected(word, (own - np.float64(bound)) * LN2):
         return False
-    groups, clocks = held.groups, held.epochs.clocks
+    groups, clocks = records.groups, records.epochs.clocks
     if in_highest(WIDE, g) and own < groups.limit[g] + clocks[g >> WIDE.bucket_bits] - 2.0:
         renew_limit(groups, g, state[CEILING])
-        _weigh(groups, clocks, held.drift.cap, held.envelope, state)
+        _weigh(groups, clocks, records.drift.cap, records.envelope, state)
     return True
 
 
 @inlined
-def _scored(held, point, i, state):  # type: ignore[no-untyped-def]
+def _scored(records, point, i, state):  # type: ignore[no-untyped-def]
     state[EVALUATIONS] += 1
-    return row_score(i, held.program, point.x)
+    return row_score(i, records.program, point.x)
 
 
 @inlined
-def _exponent(held, score):  # type: ignore[no-untyped-def]
+def _exponent(records, score):  # type: ignore[no-untyped-def]
     """In units of ln 2, rounded up."""
-    exponent = np.float64(score) * held.drift.per_unit
+    exponent = np.float64(score) * records.drift.per_unit
     return exponent + abs(exponent) * 2.0**-46
 
 
 @inlined
-def _beyond(held, g, i, score, bound, state):  # type: ignore[no-untyped-def]
-    return _exponent(held, score) > raised(_own_bound(held, g, i))
+def _beyond(records, g, i, score, bound, state):  # type: ignore[no-untyped-def]
+    return _exponent(records, score) > raised(_own_bound(records, g, i))
 
 
 @inlined
-def _beta(held, i):  # type: ignore[no-untyped-def]
-    return held.program.beta
+def _beta(records, i):  # type: ignore[no-untyped-def]
+    return records.program.beta
 
 
 @inlined
-def _looked_at(held, point, g, i, score, verdict, state):  # type: ignore[no-untyped-def]
+def _looked_at(records, point, g, i, score, verdict, state):  # type: ignore[no-untyped-def]
     """Give a row that was scored a key of the current epoch."""
-    exponent, clocks, cap = _exponent(held, score), held.epochs.clocks, held.drift.cap
+    exponent, clocks, cap = _exponent(records, score), records.epochs.clocks, records.drift.cap
     if exponent > np.float64(state[CEILING]):
         state[OUTGROWN] = max(state[OUTGROWN], np.int64(np.ceil(exponent)))
-    to = state[EPOCH] * held.drift.rate2.shape[0] + np.int64(held.drift.norm_class[i])
+    to = state[EPOCH] * records.drift.rate2.shape[0] + np.int64(records.drift.norm_class[i])
     key = min(raised(exponent + clocks[to]), cap)
-    if key + clocks[to] < _own_bound(held, g, i):
-        _set_key(i, g, key, to, held.groups, clocks, cap, held.envelope, state)
+    if key + clocks[to] < _own_bound(records, g, i):
+        _set_key(i, g, key, to, records.groups, clocks, cap, records.envelope, state)
 
 
 _one = Sampler(
@@ -307,12 +307,12 @@ def _run(  # type: ignore[no-untyped-def]
     program, point, drift, epochs, groups, envelope, words, place, state
 ):
     """Rounds, as far as the words and the filter reach: (status, next unused word)."""
-    held = Bucketed(program, drift, epochs, groups, envelope)
+    records = Bucketed(program, drift, epochs, groups, envelope)
     while state[ROUND] < state[ROUNDS]:
         if state[PHASE] == ACCEPTED:
             finish_round(program, point, state)
             continue
-        status, place = _one(held, point, words, place, state)
+        status, place = _one(records, point, words, place, state)
         if status == SCAN:
             soon = state[SCANS] > 0 and state[ROUND] - state[SCAN_ROUND] < _SOON
             state[SOON] = state[SOON] + 1 if soon else 0

@@ -102,11 +102,11 @@ class BlockEnvelope(NamedTuple):
 @bare
 def _log2(weight):  # type: ignore[no-untyped-def]
     """The whole part."""
-    found = np.int64(0)
+    power = np.int64(0)
     while weight > 1:
         weight >>= 1
-        found += 1
-    return found
+        power += 1
+    return power
 
 
 @bare
@@ -279,57 +279,62 @@ class Quantised(NamedTuple):
 
 
 @inlined
-def _scan_work(held):  # type: ignore[no-untyped-def]
+def _scan_work(records):  # type: ignore[no-untyped-def]
     """What a scan costs, in rows that are read."""
-    return _SCANNED * held.program.offsets.shape[0]
+    return _SCANNED * records.program.offsets.shape[0]
 
 
 @inlined
-def _started(held, point, state):  # type: ignore[no-untyped-def]
+def _started(records, point, state):  # type: ignore[no-untyped-def]
     """Scan again if that pays, and read the blocks that matter."""
-    program, drift, epochs, blocks = held.program, held.drift, held.epochs, held.blocks
+    program, drift, epochs, blocks = records.program, records.drift, records.epochs, records.blocks
     spent = state[WORK] - (state[ROUND] - state[SCAN_ROUND]) * state[LEAST]
-    scanned = _scan_work(held)
+    scanned = _scan_work(records)
     if blocks.first[drift.rate2.shape[0]] == 0 or spent > (scanned << state[IDLE]) + 4096:
-        _scan(program, point, drift, epochs, blocks, held.codes, state)
-    _begin(program, point, drift, epochs, blocks, held.codes, held.envelope, state)
+        _scan(program, point, drift, epochs, blocks, records.codes, state)
+    _begin(program, point, drift, epochs, blocks, records.codes, records.envelope, state)
 
 
 @inlined
-def _enough(held, point, state):  # type: ignore[no-untyped-def]
+def _enough(records, point, state):  # type: ignore[no-untyped-def]
     """Whether the last scan is too far away."""
-    return _PROPOSAL * state[TRIES] > _scan_work(held) + 4096
+    return _PROPOSAL * state[TRIES] > _scan_work(records) + 4096
 
 
 @inlined
-def _proposed(held, target, state):  # type: ignore[no-untyped-def]
+def _proposed(records, target, state):  # type: ignore[no-untyped-def]
     state[PROPOSALS] += 1
-    lowest = state[TOP] - held.envelope.reach
+    lowest = state[TOP] - records.envelope.reach
     i, shift = _propose(
-        target, np.float64(state[BASE]), lowest, held.blocks, held.epochs.clocks, held.envelope
+        target,
+        np.float64(state[BASE]),
+        lowest,
+        records.blocks,
+        records.epochs.clocks,
+        records.envelope,
     )
     return 0, i, lowest + shift + state[BASE]
 
 
 @inlined
-def _scored(held, point, i, state):  # type: ignore[no-untyped-def]
+def _scored(records, point, i, state):  # type: ignore[no-untyped-def]
     state[EVALUATIONS] += 1
-    return row_score(i, held.program, point.x)
+    return row_score(i, records.program, point.x)
 
 
 @inlined
-def _beyond(held, group, i, score, bound, state):  # type: ignore[no-untyped-def]
-    exponent = np.float64(score) * held.drift.per_unit
+def _beyond(records, group, i, score, bound, state):  # type: ignore[no-untyped-def]
+    exponent = np.float64(score) * records.drift.per_unit
     return exponent + abs(exponent) * 2.0**-46 > raised(np.float64(bound))
 
 
 @inlined
-def _beta(held, i):  # type: ignore[no-untyped-def]
-    return held.program.beta
+def _beta(records, i):  # type: ignore[no-untyped-def]
+    return records.program.beta
 
 
 @inlined
-def _looked_at(held, point, group, i, score, verdict, state):  # type: ignore[no-untyped-def]
+def _looked_at(records, point, group, i, score, verdict, state):  # type: ignore[no-untyped-def]
     state[WORK] += _PROPOSAL
     state[TRIES] += 1
 
@@ -350,12 +355,12 @@ def _run(  # type: ignore[no-untyped-def]
     program, point, drift, epochs, blocks, codes, envelope, words, place, state
 ):
     """Rounds, as far as the words and the filter reach: (status, next unused word)."""
-    held = Quantised(program, drift, epochs, blocks, codes, envelope)
+    records = Quantised(program, drift, epochs, blocks, codes, envelope)
     while state[ROUND] < state[ROUNDS]:
         if state[PHASE] == ACCEPTED:
             finish_round(program, point, state)
             continue
-        status, place = _one(held, point, words, place, state)
+        status, place = _one(records, point, words, place, state)
         if status == SCAN:
             state[PHASE], state[TRIES], blocks.first[drift.rate2.shape[0]] = BEGIN, 0, 0
             continue

@@ -144,9 +144,9 @@ def enumerate_quantiles(model: HalvingModel, most: int) -> AuditResult:
         worst = max(worst, -sum(lows), sum(highs))
         widest = max(widest, sum(highs) - sum(lows))
     one_level = mechanism.tree.levels == 1
-    held = worst <= claimed * (1 + _TOLERANCE)
+    holds = worst <= claimed * (1 + _TOLERANCE)
     if one_level:  # the range of a composition is not charged as one
-        held = held and widest <= claimed * (1 + _TOLERANCE)
+        holds = holds and widest <= claimed * (1 + _TOLERANCE)
     ends = ", ends of intervals" if model.low_end else ""
     return enumeration(
         f"Quantiles {'/'.join(str(part / 10) for part in mechanism.tree.parts)}{ends}: those of "
@@ -157,7 +157,7 @@ def enumerate_quantiles(model: HalvingModel, most: int) -> AuditResult:
         widest if one_level else worst,
         f"over {pairs} pairs of neighbours",
         case=f", {mechanism.groups} groups, {mechanism.rows_per_person} rows",
-        also=held,
+        also=holds,
         tolerance=_TOLERANCE,
     )
 

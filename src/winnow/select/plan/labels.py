@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from winnow.core.checks import Real, kept
-from winnow.core.notebook import Card, InNotebook, lines_card, ruled
+from winnow.core.notebook import Card, Printed, lines_card
 from winnow.core.options import AUTO, takes
 from winnow.core.plan import Plan, plan_of
 from winnow.core.relation import Relation
@@ -51,7 +51,7 @@ class LabelsRow:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LabelsPlan(Plan[SealedCounts, list[Any]], InNotebook):
+class LabelsPlan(Printed, Plan[SealedCounts, list[Any]]):
     """What ``winnow.labels`` charges, draws and promises, before a log is looked at."""
 
     mechanism: UnknownDomain
@@ -100,7 +100,7 @@ class LabelsPlan(Plan[SealedCounts, list[Any]], InNotebook):
         return tuple(rows)
 
     def _row(self, method: PrivateLabelsMethod, mechanism: UnknownDomain) -> LabelsRow:
-        needed = tuple(_people_needed(mechanism, held, self.about) for held in HELD)
+        needed = tuple(_people_needed(mechanism, labels, self.about) for labels in HELD)
         loss = losses_of_methods(self.about, self.sizes).get(method.word())
         return LabelsRow(method.word(), mechanism.name, needed, loss)
 
@@ -120,7 +120,7 @@ class LabelsPlan(Plan[SealedCounts, list[Any]], InNotebook):
 
     def table(self) -> list[list[str]]:
         """What was compared as a table, its first line the headings."""
-        lines = [["method", *(f"people with {held}" for held in HELD), "missed"]]
+        lines = [["method", *(f"people with {labels}" for labels in HELD), "missed"]]
         for row in self.compared:
             mark = " *" if row.method == self.method.word() and len(self.compared) > 1 else ""
             needed = ["-" if people is None else f"{people:,.0f}" for people in row.people]
@@ -129,28 +129,25 @@ class LabelsPlan(Plan[SealedCounts, list[Any]], InNotebook):
         return lines
 
     def _card(self) -> Card:
-        return lines_card(str(self).split("\n", 1)[0], self.table(), _MEANINGS)
-
-    def __str__(self) -> str:
-        title = f"labels, {self.guarantee}: {self.name}"
         why = [f"why: {self.reason}"] if self.reason else []
-        return "\n".join([title, *why, *ruled(self.table(), texts=(0,)), _MEANINGS])
+        title = f"labels, {self.guarantee}: {self.name}"
+        return lines_card(title, self.table(), _MEANINGS, lead=why)
 
 
 _MEANINGS = (
-    "people with d: of so many people, who have d labels each, a label is found as often as not. "
+    "people with d: a label of this many people, with d labels each, is found half of the time. "
     "missed: of the labels that the best method finds, in the mean over generated logs. *: what "
     "runs. No data were read, nothing was spent."
 )
 
 
-def _people_needed(mechanism: UnknownDomain, held: int, about: AboutScores) -> float | None:
+def _people_needed(mechanism: UnknownDomain, labels: int, about: AboutScores) -> float | None:
     relation: Relation = about.relation
-    if about.max_items is not None and held > about.max_items:
+    if about.max_items is not None and labels > about.max_items:
         return None
     match mechanism:
         case WeightedGaussian():
-            return mechanism.people_needed(held, relation)
+            return mechanism.people_needed(labels, relation)
         case TruncatedLaplace():
             return float(mechanism.threshold(about.utility))
         case OptimalRule():
