@@ -60,8 +60,8 @@ def histogram(
 ) -> None:
     """Release a histogram of a column of numbers: how many rows lie in each bin, with errors.
 
-    Bins have equal widths, public edges, or private quantiles as edges, so that about as many
-    rows are in each.
+    Bins have equal widths, public edges, or private ones: quantiles, so that about as many rows
+    are in each, or edges where the density changes.
     """
     run.release(
         "counts",

@@ -22,6 +22,8 @@ def histogram(table: SealedTable, asked: Histogram) -> Released[ReleasedHistogra
     ``split="quantiles"`` finds the edges privately, by ``wn.quantiles`` for half of epsilon,
     so that about as many rows are in each bin; counts get the other half. Bins are narrow where
     rows lie close together, and a number that would fill several bins gets one of its own.
+    ``split="adaptive"`` counts many cells with half of epsilon, and joins those in which rows are
+    spread evenly: at most ``bins``, narrow where the density changes, wide where it does not.
 
     Missing values, and others that the schema gives a code, are counted beside the bins. Every
     count has a standard error and an interval (``to_columns(level=)``); bins do not overlap, so
