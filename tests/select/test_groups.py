@@ -173,6 +173,9 @@ def test_lists_are_columns_files_and_plain_data(tmp_path: Path) -> None:
     assert again.to_pandas().equals(frame) and dict(again) == dict(released.value)
     released.value.save(tmp_path / "lists.csv")
     released.value.plot(tmp_path / "lists.png")
+    released.value.plot(tmp_path / "lists.svg")
+    words = (tmp_path / "lists.svg").read_text()
+    assert "whiskers" in words and "counted: at most 2 pages of each who" in words
     assert (tmp_path / "lists.png").stat().st_size > 5_000
     assert "DE page 0" in released._repr_html_()
     plain = wn.top_k(counted(by, items=PAGES), **ASKED)
