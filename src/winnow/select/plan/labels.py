@@ -138,7 +138,8 @@ class LabelsPlan(Plan[SealedCounts, list[Any]], InNotebook):
 
 
 _MEANINGS = (
-    "people with d: of so many people, who have d labels each, a label is found as often as not. "
+    "people with d: of so many people, who have d labels each, a label is found as often as not "
+    "(in two rounds, d that are left in the second). "
     "missed: of the labels that the best method finds, in the mean over generated logs. *: what "
     "runs. No data were read, nothing was spent."
 )
