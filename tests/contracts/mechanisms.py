@@ -86,7 +86,7 @@ from winnow.select.label_methods import OF_LABELS
 from winnow.select.mechanisms.cut_away import MeasureCut, WithCut
 from winnow.select.mechanisms.noisy_counts import WithCounts
 from winnow.select.mechanisms.people_look import PeopleLook
-from winnow.select.mechanisms.ranked import Repeated
+from winnow.select.mechanisms.repeated import Repeated
 from winnow.select.methods import OF_SCORES, Sizes
 from winnow.select.top_k_methods import OF_LISTS, PrivateLabelsMethod
 
@@ -177,7 +177,7 @@ def classes(turn: int = 0, relation: Relation = Relation.ADD_REMOVE, lowest: int
 
 def _with_a_word(row: MechanismRow) -> Subject:
     name = f"{row.verb} {row.word}"
-    built = row.build(ASKED | ({} if row.noise is None else {"noise": Law.parse(row.noise)}))
+    built = row.build(ASKED)
     if row.verb == ITEMSETS:
         mechanism = FrequentItemsets(built, 1, built.k if hasattr(built, "k") else 1)
         too_large = FrequentItemsets(built, 3)

@@ -63,7 +63,7 @@ COMMANDS = (
         "Release a histogram of a column of numbers: how many rows lie in each bin, with errors.",
         tables=True),
     CommandRow("regress", "winnow.numbers.regress.cli:regress", RELEASE,
-        "Release a linear regression: an intercept and coefficients, with intervals.",
+        "Release a linear regression: coefficients of numbers and of values, with intervals.",
         tables=True),
     CommandRow("release", "winnow.release.cli.command:release", RELEASE,
         "Release a synthetic table that answers many queries about a private one.", tables=True),

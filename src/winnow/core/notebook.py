@@ -59,6 +59,8 @@ class Card:
     """How many of the last columns are numbers."""
     most: int | None = None
     """How many rows a notebook shows; None: all."""
+    lead: Sequence[str] = ()
+    """Between the title and the table: what was decided, and why."""
     notes: Sequence[tuple[str, str]] = ()
     """Below the table: a name and a text."""
     folded: Sequence[tuple[str, str]] = ()
@@ -75,9 +77,21 @@ class Card:
         more = [note for note in notes if note not in self.notes]
         return replace(self, notes=(*self.notes, *more), folded=(*self.folded, *folded))
 
+    def text(self) -> str:
+        """The card as plain text, with its parts."""
+        blocks = [[self.title, *self.lead], self._ruled()]
+        blocks += [] if self.parts is None else [part._ruled() for part in self.parts()]
+        blocks.append([f"{name}: {text}" if name else text for name, text in self.notes])
+        return "\n\n".join("\n".join(block) for block in blocks if block)
+
+    def _ruled(self) -> list[str]:
+        texts = range(len(self.heads) - self.numeric)
+        return ruled([self.heads, *self.rows], texts) if self.heads else []
+
     def html(self) -> str:
         """The card as markup."""
         parts = [f'<div style="font-weight:600;margin:.3em 0">{escaped(self.title)}</div>']
+        parts += [f'<div style="{_SMALL}">{escaped(text)}</div>' for text in self.lead]
         if self.rows or self.heads:
             parts.append(_table(self.heads, self.rows[: self.most], self.numeric))
         if self.most is not None and len(self.rows) > self.most:
@@ -120,6 +134,13 @@ class InNotebook(ABC):
 
     def _repr_html_(self) -> str:
         return self._card().html()
+
+
+class Printed(InNotebook):
+    """Something that is printed as a card, too."""
+
+    def __str__(self) -> str:
+        return self._card().text()
 
 
 class ReleasedValue(InNotebook):
@@ -168,10 +189,16 @@ def pairs_card(title: str, rows: Sequence[tuple[str, str]]) -> Card:
     return Card(title, (), rows)
 
 
-def lines_card(title: str, lines: Sequence[Sequence[str]], *notes: str, texts: int = 1) -> Card:
+def lines_card(
+    title: str,
+    lines: Sequence[Sequence[str]],
+    *notes: str,
+    texts: int = 1,
+    lead: Sequence[str] = (),
+) -> Card:
     """A table of texts, its first line the headings; the first columns are texts."""
     heads, rows = lines[0], lines[1:]
-    card = Card(title, heads, rows, len(heads) - texts)
+    card = Card(title, heads, rows, len(heads) - texts, lead=[text for text in lead if text])
     return card.with_notes(*(("", note) for note in notes if note))
 
 

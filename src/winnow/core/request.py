@@ -61,6 +61,11 @@ class VerbRequest(Checked):
             raise ParameterError(f"progress= is for rounds, and {self.no_rounds}; leave it out")
 
     @property
+    def used(self) -> list[str] | None:
+        """The columns of a table that it is about; None: all of them."""
+        return None
+
+    @property
     def running(self) -> Run:
         """How it runs."""
         return run_of(getattr(self, "run", None))

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Annotated
-
-import typer
-
 from winnow.cli.derived import Typed
 from winnow.cli.of_table import ASSUMED, DRAWN, AssumedTable, DrawnRun
 from winnow.cli.options import (
@@ -17,11 +12,6 @@ from winnow.cli.options import (
 from winnow.cli.private_table import PrivateTable
 from winnow.cli.reporting import reported
 from winnow.describe.request import Describe
-from winnow.errors import ParameterError
-from winnow.foreign import instead, shown
-
-if TYPE_CHECKING:
-    pass
 
 EXAMPLES = """\
 Examples:
@@ -35,43 +25,14 @@ A schema is a JSON file: {"income": {"type": "number", "low": 0, "high": 200000,
 "region": {"values": ["north", "south"]}}. 'winnow schema draft' writes a draft.
 """
 
-QuantilesOption = Annotated[
-    str,
-    typer.Option(
-        "--quantiles",
-        metavar="Q,...",
-        help="Which quantiles of columns of numbers, from 0 to 1; '' leaves them out.",
-    ),
-]
-
 
 @reported()
-def describe(
-    private: PrivateTable,
-    asked: Typed[Describe],
-    quantiles: QuantilesOption = "0.25,0.5,0.75",
-    run: DrawnRun = DRAWN,
-) -> None:
+def describe(private: PrivateTable, asked: Typed[Describe], run: DrawnRun = DRAWN) -> None:
     """Describe every column of a table: missing values, means, quantiles, common values.
 
     Run it first. Everything is one charge, and every number has a standard error.
     """
-    run.release(
-        "description",
-        private,
-        partial(asked, quantiles=_numbers(quantiles)),
-        private.declared(),
-        title="A description",
-    )
-
-
-def _numbers(text: str) -> list[float]:
-    """Numbers with commas between them; none of an empty text."""
-    wrong = ParameterError(
-        f"--quantiles {shown(text)} are not numbers; give some from 0 to 1, such as 0.25,0.5,0.75"
-    )
-    with instead(wrong, ValueError):
-        return [float(part) for part in text.split(",")] if text.strip() else []
+    run.release("description", private, asked, title="A description")
 
 
 PLAN_EXAMPLES = """\
@@ -85,7 +46,6 @@ winnow plan describe --schema schema.json --epsilon 1
 def plan(
     schema: SchemaOption,
     asked: Typed[Describe],
-    quantiles: QuantilesOption = "0.25,0.5,0.75",
     columns: ColumnsOption = None,
     assumed: AssumedTable = ASSUMED,
 ) -> None:
@@ -93,4 +53,4 @@ def plan(
     from winnow.core.schema import Schema
 
     declared = some_of(Schema.parse(schema), columns)
-    assumed.show(declared, asked(quantiles=_numbers(quantiles)))
+    assumed.show(declared, asked())

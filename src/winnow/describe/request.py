@@ -26,9 +26,8 @@ class Describe(VerbRequest):
     quantiles: Annotated[
         Sequence[Real],
         Option(
-            "Which quantiles of columns of numbers, from 0 to 1; none: leave them out.",
+            "Which quantiles of columns of numbers, from 0 to 1; an empty list leaves them out.",
             "Q,...",
-            where=("body",),
         ),
     ] = (0.25, 0.5, 0.75)
     bins: Annotated[

@@ -36,7 +36,7 @@ class AskedQuantiles(VerbRequest):
     )
     quantiles: Annotated[
         Sequence[Real],
-        Option("Which quantiles, from 0 to 1, such as 0.25,0.5,0.75.", "Q,...", where=("body",)),
+        Option("Which quantiles, from 0 to 1, such as 0.25,0.5,0.75; 0.5 is the median.", "Q,..."),
     ] = field(default=(0.5,), kw_only=False)
     by: Annotated[
         Sequence[str],
@@ -70,6 +70,11 @@ class AskedQuantiles(VerbRequest):
         if isinstance(self.by, str) or not isinstance(self.by, Sequence):
             raise ParameterError(f"by={shown(self.by)} is not a list; give a list of columns")
         self.parts  # noqa: B018 - refuses what are no quantiles
+
+    @property
+    def used(self) -> list[str]:
+        """The columns of the table that it is about."""
+        return list(dict.fromkeys([*self.by, self.column]))
 
     @property
     def level(self) -> Real | None:

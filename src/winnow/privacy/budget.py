@@ -63,10 +63,11 @@ class Budget(InNotebook):
     """At most (epsilon, delta) about any person, whatever is asked and in whatever order.
 
     ``accountant`` is "pure" (sums of epsilon; the default without a delta) or "combined" (with
-    a delta: sums of epsilon and sums of rho are both kept, and a charge fits while either
-    does; delta is split by itself). Experts may choose "zcdp" (sums of rho with all of delta),
-    where events with a delta of their own (the large margin mechanism) need a part of delta
-    set aside with ``delta_for_events``.
+    a delta: sums of epsilon and what is composed as normals are both kept, and a charge fits
+    while either does; delta is split by itself). For a long series of small releases choose
+    "gaussian" (normals with all of delta). Experts may choose "zcdp" (sums of rho with all of
+    delta). Under these two events with a delta of their own (the large margin mechanism) need a
+    part of delta set aside with ``delta_for_events``.
 
     ``unit`` says whom it is about: 'row', 'basket', the name of a column of people, or 'person'
     for people whatever columns call them. Without it the first release about data that say so

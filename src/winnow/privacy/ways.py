@@ -88,7 +88,9 @@ class Summed:
 
     def _parts(self, pair: tuple[Fraction, Fraction]) -> Fraction:
         epsilon, delta = pair
-        return epsilon / self.epsilon + (delta / self.pool if delta else ZERO)
+        return (epsilon / self.epsilon if epsilon else ZERO) + (
+            delta / self.pool if delta else ZERO
+        )
 
     def _little(self, own: Fraction) -> Fraction:
         """A quarter of what is left of a quarter of delta, as a power of two: sums stay short.

@@ -122,7 +122,7 @@ def one_of_classes(method: PickMethod, about: AboutClasses, sizes: Sizes) -> Fro
         "epsilon": sizes.epsilon,
         "delta": sizes.delta,
         "noise": Law.parse(
-            row.noise or (method.noise if isinstance(method, Lipschitz) else None) or "exponential"
+            (method.noise if isinstance(method, Lipschitz) else None) or "exponential"
         ),
         "thresholds": method.thresholds if isinstance(method, LargeMargin) else "tight",
     }

@@ -174,17 +174,19 @@ class RemoteTables(InNotebook, Framed):
         return {name: plain_column(values) for name, values in columns.items()}
 
     def _card(self) -> Card:
-        if len(self.tables) == 1:
-            return self.tables[0]._card()
         rows = [
             (each.title, number_text(float(np.mean(each.rows["standard_error"]))))
             for each in self.tables
         ]
         title = f"{len(self.tables)} tables, with their mean standard error"
         card = pairs_card(title, rows)
-        if self.total is not None:
-            card = card.with_notes(("rows", f"{number_text(self.total)} in all"))
-        return replace(card, parts=lambda: [each._card() for each in self.tables])
+        if len(rows) == 1:
+            card = self.tables[0]._card()
+        else:
+            card = replace(card, parts=lambda: [each._card() for each in self.tables])
+        if self.total is None:
+            return card
+        return card.with_notes(("rows", f"{number_text(self.total)} in all"))
 
     def __iter__(self) -> Iterator[RemoteTable]:
         return iter(self.tables)

@@ -47,7 +47,7 @@ def shown(
     """The parts of a page for the value of a release; labels give columns their order."""
     files = {"synthetic.csv": synthetic or ""}
     value = value_of(msgspec.structs.asdict(release), files.__getitem__, labels)
-    if isinstance(value, InNotebook) and value is not None:
+    if isinstance(value, InNotebook):
         return _card_view(card_of(value))
     if not isinstance(value, list):
         return ResultView(headline=str(value))

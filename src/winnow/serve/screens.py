@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from datetime import datetime
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -116,7 +117,7 @@ async def compose(visit: Visit) -> Response:
     values = {
         "schema": schema, "kind": kind, "kinds": KINDS, "about": about, "budget": budget,
         "columns": forms.column_choices(schema), "form": visit.form, "sent": sent,
-        "methods": forms.methods_of(kind),
+        "choices": forms.choices_of(kind), "takes": partial(forms.takes, kind),
         "problem": None if problem is None else problem.problem, **(planned or {"plan": None}),
     }  # fmt: skip
     status = 200 if problem is None else problem.problem.status

@@ -34,6 +34,11 @@ class AskedBounds(VerbRequest):
         if not isinstance(self.column, str):
             raise ParameterError(f"column={shown(self.column)} is not a name; give a text")
 
+    @property
+    def used(self) -> list[str]:
+        """The columns of the table that it is about."""
+        return [self.column]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds(AskedBounds):

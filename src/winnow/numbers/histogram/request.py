@@ -49,7 +49,7 @@ class AskedHistogram(VerbRequest):
     )
     bins: Annotated[
         int | Sequence[Real],
-        Option("How many bins, or their public edges.", where=("body",)),
+        Option("How many bins, or their public edges, such as 0,20000,50000.", "N|EDGES"),
     ] = 20
     split: Annotated[
         Literal["equal", "quantiles"],
@@ -76,6 +76,11 @@ class AskedHistogram(VerbRequest):
             raise ParameterError(
                 'split="quantiles" finds the edges itself; give bins= as a number of at least 2'
             )
+
+    @property
+    def used(self) -> list[str]:
+        """The columns of the table that it is about."""
+        return [self.column]
 
 
 @dataclass(frozen=True, kw_only=True)

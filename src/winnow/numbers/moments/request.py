@@ -95,6 +95,11 @@ class AskedMoments(VerbRequest):
                 'bounds="auto" is pure epsilon-DP and takes no delta; leave out delta='
             )
 
+    @property
+    def used(self) -> list[str]:
+        """The columns of the table that it is about."""
+        return list(dict.fromkeys([*self.by, *self.values]))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Moments(AskedMoments):

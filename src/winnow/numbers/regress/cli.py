@@ -11,10 +11,10 @@ from winnow.cli.of_table import ASSUMED, SHOWN, AssumedTable, TableRun
 from winnow.cli.options import ASKED, SchemaOption
 from winnow.cli.private_table import PrivateTable
 from winnow.cli.reporting import reported
-from winnow.numbers.regress.request import AskedRegression, PlannedRegression, Regression
+from winnow.numbers.regress.request import PlannedRegression, Regression
 
 if TYPE_CHECKING:
-    from winnow.core.schema import Schema
+    pass
 
 EXAMPLES = """\
 Examples:
@@ -38,10 +38,7 @@ def regress(
 
     All of it is charged once. Narrow ranges in the schema make the noise small.
     """
-    request = asked()
-    names = [request.target, *request.features]
-    declared = private.declared(*names)
-    run.release("coefficients", private, asked, _used(declared, request), title="Regression")
+    run.release("coefficients", private, asked, title="Regression")
 
 
 PLAN_EXAMPLES = """\
@@ -70,10 +67,4 @@ def plan(
     """Predict the errors of a linear regression; no data are read and nothing is spent."""
     from winnow.core.schema import Schema
 
-    request = asked()
-    assumed.show(_used(Schema.parse(schema), request), request, rows)
-
-
-def _used(schema: Schema, request: AskedRegression) -> Schema:
-    """The columns that are used: all, where no features are named."""
-    return schema.subset([*request.features, request.target]) if request.features else schema
+    assumed.show(Schema.parse(schema), asked(), rows)

@@ -58,6 +58,11 @@ class AskedRegression(VerbRequest):
             raise ParameterError(f"features={list(held)} names one twice; name each once")
         probability(level=self.level)
 
+    @property
+    def used(self) -> list[str] | None:
+        """The columns of the table that it is about: all, where no features are named."""
+        return [*self.features, self.target] if self.features else None
+
 
 @dataclass(frozen=True, kw_only=True)
 class Regression(AskedRegression):

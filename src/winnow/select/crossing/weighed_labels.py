@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.key import Key
-from winnow.core.noisy_top.count_classes import CountClasses, Drawn
+from winnow.core.noisy_top.universe import Drawn, Universe
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
@@ -24,6 +24,7 @@ from winnow.read.counts import SealedCounts
 from winnow.read.kept import KeptCounts
 from winnow.read.weights import ItemWeights
 from winnow.select.crossing.private_labels import EVERY, UnknownDomain
+from winnow.select.crossing.selection import opened
 
 Integers = NDArray[np.int64]
 
@@ -40,16 +41,8 @@ class ByWeights(UnknownDomain):
     peel: Fraction
 
     @abstractmethod
-    def among(
-        self, values: Integers, utility: Utility, tape: Tape, number: int, k: int
-    ) -> tuple[list[int], list[int]]:
-        """The places of what a round tells of, at most k, in order, and their noisy weights."""
-
-    @abstractmethod
-    def in_classes(
-        self, classes: CountClasses, utility: Utility, tape: Tape, number: int, k: int
-    ) -> Drawn:
-        """The same of values that are known by their classes alone."""
+    def among(self, universe: Universe, utility: Utility, tape: Tape, number: int, k: int) -> Drawn:
+        """What a round tells of, at most k, in order, with the noisy weights."""
 
     @abstractmethod
     def threshold(self, relation: Relation, number: int = 0) -> int:
@@ -113,14 +106,12 @@ class ByWeights(UnknownDomain):
         self, summed: ItemWeights, utility: Utility, tape: Tape, number: int, k: int
     ) -> tuple[list[Any], list[int]]:
         """The labels that a round tells of, in order, and their noisy weights."""
-        if isinstance(summed.values, KeptCounts):
-            content = summed.values
-            labels, noisy = content.drawn(
-                lambda each: self.in_classes(each, utility, tape, number, k)
-            )
-            return labels, noisy or []
-        chosen, noisy = self.among(summed.values, utility, tape, number, k)
-        return [summed.items[place] for place in chosen], noisy
+        values = summed.values
+        if not isinstance(values, KeptCounts):
+            values = np.minimum(values, MOST_COUNTS)
+        told, noisy = opened(values, lambda all_of: self.among(all_of, utility, tape, number, k))
+        labels = told if isinstance(values, KeptCounts) else [summed.items[place] for place in told]
+        return labels, noisy or []
 
 
 def _opened(counts: SealedCounts, key: Key) -> Sequence[Any]:

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from winnow.core.checks import exact, set_counts
 from winnow.core.laws import Law
-from winnow.core.noise import discrete_gaussian_array
-from winnow.core.noisy_top.count_classes import CountClasses, Drawn
 from winnow.core.noisy_top.draw import SMALLEST_SCALE, noisy_top
-from winnow.core.noisy_top.grid import largest_by_lot
+from winnow.core.noisy_top.integer_noise import GaussianNoise
+from winnow.core.noisy_top.universe import Drawn, Universe
 from winnow.core.relation import Relation
 from winnow.core.spread import GRID, weight
 from winnow.core.tape import Tape
@@ -37,8 +36,7 @@ from winnow.privacy import (
     promise,
 )
 from winnow.select.crossing.private_labels import EVERY
-from winnow.select.crossing.weighed_labels import MOST_COUNTS, ByWeights
-from winnow.select.mechanisms.blocks import largest_in_blocks
+from winnow.select.crossing.weighed_labels import ByWeights
 
 Integers = NDArray[np.int64]
 
@@ -288,7 +286,7 @@ class WeightedGaussian(ByWeights):
         each = weight(min(labels, most)) if self.spread else weight(most)
         return min(self.threshold(relation, each_round) / each for each_round in range(self.rounds))
 
-    def check_scales(self, utility: Utility) -> None:
+    def check_public(self, utility: Utility, total: int | None) -> None:
         """Refuse what cannot be released, before anything is charged."""
         if utility.one_sided > 1:
             raise ParameterError("weights are for counts of people, which one person moves by 1")
@@ -297,37 +295,16 @@ class WeightedGaussian(ByWeights):
             if not SMALLEST_SCALE < scale < 2**50:
                 raise ParameterError("epsilon is too small or too large for weights of 64 bits")
 
-    def among(
-        self, values: Integers, utility: Utility, tape: Tape, number: int, k: int
-    ) -> tuple[list[int], list[int]]:
+    def among(self, universe: Universe, utility: Utility, tape: Tape, number: int, k: int) -> Drawn:
         """Discrete Gaussian noise on every value, and the level."""
-        if len(values) == 0:
-            return [], []
-        variance = Fraction(self.variance(utility.relation, number))
-        noisy = self._factor * np.minimum(values, MOST_COUNTS)
-        noisy += discrete_gaussian_array(tape, len(values), variance)
-        enough = np.flatnonzero((noisy >= self.level(utility.relation, number)) & (values > 0))
-        places = enough[largest_by_lot(noisy[enough], k, tape.child("ties"))]
-        return places.tolist(), noisy[places].tolist()
+        noise = GaussianNoise(Fraction(self.variance(utility.relation, number)))
+        level = self.level(utility.relation, number)
+        return universe.noisy_counts(noise, k, tape, level, self._factor)
 
     @property
     def _factor(self) -> int:
         """Of values that are counts: what every person adds to a label."""
         return 1 if self.spread else weight(self.max_items or 1)
-
-    def in_classes(
-        self, classes: CountClasses, utility: Utility, tape: Tape, number: int, k: int
-    ) -> Drawn:
-        """Noise on every value, a block of equal values at a time."""
-        variance = Fraction(self.variance(utility.relation, number))
-        return largest_in_blocks(
-            classes,
-            tape,
-            lambda block, size: discrete_gaussian_array(block, size, variance),
-            k,
-            self.level(utility.relation, number),
-            self._factor,
-        )
 
     def epsilon_of_round(self, relation: Relation) -> Fraction:
         """The bounded range of a round of peeling."""
@@ -340,11 +317,6 @@ class WeightedGaussian(ByWeights):
         scale = self.epsilon_of_round(utility.relation) / utility.width
         return noisy_top(people, tape, Law.GUMBEL, scale, min(self.k, len(people)))
 
-    def _draw(
-        self, counts: Integers, utility: Utility, tape: Tape
-    ) -> tuple[list[int], list[int] | None]:
+    def _draw(self, universe: Universe, utility: Utility, tape: Tape) -> Drawn:
         """Of one round, for audits: of weights, or of counts where nothing is spread."""
-        return self.among(counts, utility, tape, 0, self.k)[0], None
-
-    def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
-        return Drawn(self.in_classes(classes, utility, tape, 0, self.k).places)
+        return Drawn(self.among(universe, utility, tape, 0, self.k).found)

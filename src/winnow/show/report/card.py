@@ -19,11 +19,23 @@ MOST_ROWS = 1000
 
 
 def card_page(
-    released: Released[Any], *, title: str, date: str = "", rows_per_person: int | None = None
+    released: Released[Any],
+    *,
+    title: str,
+    date: str = "",
+    rows_per_person: int | None = None,
+    card: Card | None = None,
+    drawn: bytes | None = None,
 ) -> bytes:
-    """The page as the content of an .html file; all of it comes from released numbers."""
-    value, card, parts = released.value, card_of(released.value), list[str]()
-    if card.parts is None and isinstance(value, Plotted):
+    """The page as the content of an .html file; all of it comes from released numbers.
+
+    ``card`` is shown in the place of the value's own, ``drawn`` an .svg figure.
+    """
+    value, parts = released.value, list[str]()
+    if drawn is not None:
+        parts.append(figure(drawn, f"{title}: noisy counts as bars"))
+    card = card or card_of(value)
+    if card.parts is None and drawn is None and isinstance(value, Plotted):
         with suppress(ExtraMissing):  # the page has the numbers
             parts.append(figure(value.figure(".svg"), f"{card.title}, drawn"))
     left = len(card.rows) - MOST_ROWS
@@ -34,7 +46,8 @@ def card_page(
         parts.append(paragraph(f"{left:,} further rows are in the file of numbers."))
     if card.parts is not None:
         parts += _charts(card.parts())
-    parts += [paragraph(f"{name.capitalize()}: {text.rstrip('.')}.") for name, text in card.notes]
+    for name, text in card.notes:
+        parts.append(paragraph(f"{name.capitalize()}: {text}" if name else text, ended=True))
     return Frame(released, title, date, rows_per_person).page(card.title, parts)
 
 

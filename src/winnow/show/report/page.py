@@ -84,9 +84,10 @@ def page(title: str, body: str, banner: str = "") -> bytes:
     ).encode()
 
 
-def paragraph(value: object, kind: str = "") -> str:
-    """A paragraph, of a class of the style where one is named."""
-    return f"<p{_class(kind)}>{text(value)}</p>\n"
+def paragraph(value: object, kind: str = "", *, ended: bool = False) -> str:
+    """A paragraph, of a class of the style where one is named; ``ended``: a sentence."""
+    said = f"{str(value).rstrip('.')}." if ended else value
+    return f"<p{_class(kind)}>{text(said)}</p>\n"
 
 
 def heading(value: object) -> str:
