@@ -36,7 +36,8 @@ COMPOSING = (
 
 ODOMETER = (
     "What was spent so far, at any delta, is valid at any time: what is asked, and when somebody "
-    "looks, may depend on what was released before."
+    "looks, may depend on what was released before. It holds without a cap, so it may be more than "
+    "what is used of one."
 )
 """Wherever a person sees what was spent so far."""
 
