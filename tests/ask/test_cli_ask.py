@@ -182,7 +182,7 @@ def test_a_session_is_gone_on_with(files: Path) -> None:
     first = run(files, "--state", state, text="sex = Female\n")
     again = run(files, "--state", state, text=":budget\nsex = Male\n")
     assert first.exit_code == again.exit_code == 0
-    assert "going on with" in again.stderr and "1 of 100" in again.stdout
+    assert "continuing" in again.stderr and "1 of 100" in again.stdout
     assert "recommended" not in again.stderr
 
 

@@ -191,7 +191,9 @@ def verify(
     head: Annotated[
         list[str] | None,
         typer.Option(
-            "--head", metavar="HEAD", help="The line 'ledger' of a receipt; may be given often."
+            "--head",
+            metavar="HEAD",
+            help="The line 'ledger' of a receipt; may be given several times.",
         ),
     ] = None,
     key: KeyOption = None,

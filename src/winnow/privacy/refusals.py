@@ -27,17 +27,16 @@ from winnow.privacy.events import (
 from winnow.privacy.guarantee import Guarantee
 from winnow.privacy.rounding import text_down, text_up
 
-NEED_NOT_ADD_UP = "used and left need not add up to the cap, because privacy loss composes"
+NEED_NOT_ADD_UP = "used and left may not sum to the cap, because privacy loss composes"
 COMPOSING = (
-    f"{NEED_NOT_ADD_UP[0].upper()}{NEED_NOT_ADD_UP[1:]}: what a charge takes depends on those "
-    "before it, and several together may cost less than their sum."
+    f"{NEED_NOT_ADD_UP[0].upper()}{NEED_NOT_ADD_UP[1:]}: several charges may cost less than "
+    "their sum."
 )
 """Wherever a person sees how much of a cap is used."""
 
 ODOMETER = (
-    "What was spent so far, at any delta, is valid at any time: what is asked, and when somebody "
-    "looks, may depend on what was released before. It holds without a cap, so it may be more than "
-    "what is used of one."
+    "What was spent so far holds at any delta and at any time, even if later questions depend on "
+    "earlier answers. It holds without a cap, so it may be more than what is used of one."
 )
 """Wherever a person sees what was spent so far."""
 
@@ -120,7 +119,7 @@ def refusal(
         if own_left and not (exactly or enough):
             mend = f"epsilon {text_down(left, 3)} with delta {text_down(own_left)} would fit"
     elif not (part := largest_part(fits)):
-        mend = "nothing like it fits any more; open a larger budget"
+        mend = "no such charge fits any more; open a larger budget"
     elif epsilon is None:
         mend = f"{text_down(part, 2)} of the epsilon that was asked for would fit"
     else:
