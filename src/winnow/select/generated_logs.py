@@ -56,8 +56,8 @@ class Log:
     def weights(self, most: int, left: Floats | None = None) -> Floats:
         """The weight of a label, where everybody's is spread over theirs: of ``left`` of them."""
         has = self.has if left is None else self.has * left
-        owned = np.maximum(has @ self.sizes, 1.0)
-        kept = np.minimum(1.0, most / owned)
+        kept = np.minimum(1.0, most / np.maximum(self.owned, 1.0))
+        owned = np.maximum(kept * (has @ self.sizes), 1.0)
         each = np.array([weight(round(min(most, d))) / GRID for d in owned.tolist()])
         return np.asarray(self.people * ((kept * each) @ has) / len(has), np.float64)
 

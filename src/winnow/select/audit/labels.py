@@ -27,6 +27,7 @@ from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.privacy import Truncated
 from winnow.select.audit.listed_people import (
+    BrokenChosenAnew,
     BrokenWholeWeight,
     Group,
     ListedPeople,
@@ -199,6 +200,11 @@ def weighted(rounds: int = 1) -> WeightedGaussian:
     return WeightedGaussian(1.5, 0.2, EVERY, 3, spread=True, rounds=rounds)
 
 
+def two_rounds_of_one() -> WeightedGaussian:
+    """People who have more labels than stay: one of up to three."""
+    return WeightedGaussian(3.0, 1e-6, EVERY, 1, spread=True, rounds=2)
+
+
 def peeled() -> WeightedGaussian:
     """One label, by weights and then by how many people have it."""
     return WeightedGaussian(1.5, 0.2, 1, 3, spread=True, peel=Fraction(1, 2))
@@ -209,6 +215,7 @@ def labels_enumerated(*, quick: bool = False) -> Iterator[AuditResult]:
     for relation in Relation:
         for rounds in (1, 2):
             yield enumerate_weighted(weighted(rounds), relation)
+        yield enumerate_weighted(two_rounds_of_one(), relation, crowd=40)
         for crowd in (1, 6):
             yield enumerate_weighted(peeled(), relation, crowd=crowd)
         yield enumerate_sensitivity(weighted(), relation)
@@ -360,6 +367,8 @@ def labels_twins() -> Iterator[AuditResult]:
     )
     true = BrokenTrueStay(1.5, 0.2, EVERY, 3, spread=True, rounds=2)
     yield as_twin("what stays is not private", "Enumeration", enumerate_weighted(true, added))
+    anew = enumerate_weighted(two_rounds_of_one(), added, BrokenChosenAnew, crowd=40)
+    yield as_twin("the labels of a person are chosen anew", "Enumeration", anew)
     free = BrokenFreeStay(1.0, 1e-6, EVERY, 20, spread=True, rounds=2)
     yield as_twin("what stays is not paid for", "Enumeration", enumerate_threshold(free, added))
     low = BrokenOneLabel(1.0, 1e-6, EVERY, 100, spread=True)
