@@ -257,7 +257,7 @@ def test_pairs_that_no_model_can_hold_are_answered_by_their_tables() -> None:
     assert errors.mean() < np.mean(expected)  # 0.8 standard errors in the mean
     assert errors.mean() < 0.5 * np.abs(40_000 * value.fitted() - truth).mean()
     assert value.fit is not None and value.fit.distance > 2 * value.fit.noise
-    assert "no room for all tables" in value.fit_note  # and a person is told
+    assert "too small for all tables" in value.fit_note  # and a person is told
     again = value.counts(wn.marginals(2))  # another workload of the same tables
     assert again.min() >= 0 and np.array_equal(again, value.counts())
     plan = wn.plan.release(
