@@ -17,9 +17,12 @@ import pytest
 import winnow as wn
 from contracts import test_mechanisms as contract
 from contracts.mechanisms import Subject, of_a_method
+from winnow.core.noisy_top.count_classes import CountClasses
+from winnow.core.noisy_top.in_memory import InMemory
 from winnow.core.options import options
+from winnow.core.tape import Tape
 from winnow.privacy import PureDP
-from winnow.select.methods import SelectMethod, Sizes
+from winnow.select.methods import CLASSES, SCORES, SelectMethod, Sizes
 from winnow.select.top_k_methods import TopKMethod
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "own-method.md"
@@ -117,6 +120,36 @@ def test_select_takes_a_method_of_its_own_kind() -> None:
 
     assert wn.select(VOTES, epsilon=5, method=Mine(), seed=1).value == "a"
     assert wn.plan.select(wn.plan.scores(4), epsilon=5, method=Mine()).error is None
+
+
+def test_one_draw_serves_counts_in_an_engine_and_given_classes() -> None:
+    """The page writes no second draw: scores in memory, classes of counts and classes of a user."""
+    made = head_first(share=0.9).mechanism(wn.plan.counts(4), Sizes(epsilon=4, k=3))
+    utility = wn.Utility.declare(1, monotone=True)
+    for universe in (InMemory(np.array([90, 70, 2, 0])), CountClasses({90: 1, 70: 1, 2: 1, 0: 1})):
+        drawn = made._draw(universe, utility, Tape.seeded(3))
+        assert [count for count, _ in drawn.found][:2] == [90, 70] and len(drawn.found) == 3
+    given = wn.classes([(900, ["a"]), (700, ["b", "c"]), (0, 97, below_97)], total=100, lowest=0)
+    method = on_classes(share=0.9)
+    released = wn.top_k(given, k=3, epsilon=4, method=method, seed=3)
+    assert released.value[0] == "a" and set(released.value[1:]) == {"b", "c"}
+    assert released.receipt.mechanism == "head-first, k=3; from classes"
+    assert released.receipt.event == PureDP(4, wn.Relation.ADD_REMOVE)
+    with pytest.raises(wn.ParameterError, match="these are classes"):
+        wn.top_k(given, k=3, epsilon=4, method=head_first())
+
+
+def below_97(uniform: Any) -> int:
+    return int(uniform.below(97))
+
+
+def on_classes(**said: Any) -> TopKMethod:
+    """The method of the page, declared to pick from classes, too."""
+    kind = page()["HeadFirst"]
+    wider = dataclass(frozen=True, kw_only=True)(
+        type("HeadFirstOnClasses", (kind,), {"picks_from": (SCORES, CLASSES)})
+    )
+    return wider(**said)
 
 
 def test_nearly_all_draws_of_the_page_have_the_first_place_right() -> None:

@@ -113,9 +113,19 @@ def check_promised(method: PickMethod, plan: Plan[Any, Any], epsilon: Real, delt
         )
 
 
+def own_of_classes(method: PickMethod, about: AboutClasses, sizes: Sizes) -> Selection:
+    """What a method of somebody's own builds: its one draw takes classes like any universe."""
+    public = AboutScores(utility=about.utility, candidates=about.total, max_items=about.max_items)
+    chosen = method.mechanism(public, sizes)
+    check_built(method, chosen)
+    return chosen
+
+
 def one_of_classes(method: PickMethod, about: AboutClasses, sizes: Sizes) -> FromClasses:
     """The mechanism of a method that takes one candidate from given classes."""
     check_kind(method, CLASSES, SELECT_METHODS)
+    if type(method) not in SELECT_METHODS:
+        return FromClasses(own_of_classes(method, about, sizes))
     row = row_named(CLASS_ROWS, method.word())
     check_delta(method, sizes.delta, SELECT_METHODS)
     asked: dict[str, Any] = {
