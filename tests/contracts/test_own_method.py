@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import winnow as wn
@@ -22,8 +23,9 @@ from winnow.core.noisy_top.in_memory import InMemory
 from winnow.core.options import options
 from winnow.core.tape import Tape
 from winnow.privacy import PureDP
+from winnow.select.mechanisms.unknown_domain import StabilityThreshold
 from winnow.select.methods import CLASSES, SCORES, SelectMethod, Sizes
-from winnow.select.top_k_methods import TopKMethod
+from winnow.select.top_k_methods import PrivateLabelsMethod, TopKMethod
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "own-method.md"
 VOTES = {"a": 900, "b": 700, "c": 650, "d": 20}
@@ -150,6 +152,32 @@ def on_classes(**said: Any) -> TopKMethod:
         type("HeadFirstOnClasses", (kind,), {"picks_from": (SCORES, CLASSES)})
     )
     return wider(**said)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Frequent(PrivateLabelsMethod):
+    """Labels whose noisy count reaches the stability threshold, with a share of epsilon."""
+
+    times: int = 1
+
+    def among_private(self, about: Any, sizes: Sizes) -> Any:
+        epsilon = self.times * sizes.epsilon
+        return StabilityThreshold(epsilon, sizes.delta, sizes.k, about.max_items)
+
+
+def test_labels_and_private_top_lists_take_a_method_of_ones_own() -> None:
+    log = {"person": [f"p{n}" for n in range(300)], "page": ["a"] * 200 + ["b"] * 99 + ["rare"]}
+    counts = wn.counts(pd.DataFrame(log), item="page", person="person", max_items=1)
+    said: dict[str, Any] = {"epsilon": 2, "delta": 1e-6, "seed": 1}
+    found = wn.labels(counts, method=Frequent(), **said)
+    assert set(found.value) == {"a", "b"} and "stability, all" in found.receipt.mechanism
+    assert wn.top_k(counts, k=1, method=Frequent(), **said).value == ["a"]
+    budget = wn.Budget(epsilon=9, delta=1e-3)
+    for verb in (wn.labels, wn.top_k):
+        asked = said if verb is wn.labels else said | {"k": 1}
+        with pytest.raises(wn.GuaranteeError, match="more than epsilon=2"):
+            verb(counts, method=Frequent(times=2), budget=budget, **asked)
+    assert budget.events == ()
 
 
 def test_nearly_all_draws_of_the_page_have_the_first_place_right() -> None:

@@ -95,10 +95,13 @@ def selection_named(
 
 def check_built(method: PickMethod, mechanism: object) -> None:
     """Refuse what a method of somebody's own built, where it is no mechanism of ours."""
-    if not isinstance(mechanism, Selection):
+    private = isinstance(method, PrivateLabelsMethod)
+    if not isinstance(mechanism, UnknownDomain if private else Selection):
+        function = "among_private" if private else "mechanism"
+        base = "private_labels.UnknownDomain" if private else "selection.Selection"
         raise ParameterError(
-            f"{type(method).__name__}.mechanism() returned a {type(mechanism).__name__}; return a "
-            "mechanism that derives from winnow.select.crossing.selection.Selection"
+            f"{type(method).__name__}.{function}() returned a {type(mechanism).__name__}; return "
+            f"a mechanism that derives from winnow.select.crossing.{base}"
         )
 
 
@@ -177,7 +180,10 @@ def choose(
             f"one of: {', '.join(each.word() for each in OF_LISTS)}"
         )
     if about.private:
-        return Choice(method, private_mechanism(method, about, sizes), reason)
+        found = Choice(method, private_mechanism(method, about, sizes), reason)
+        if type(method) not in OF_PRIVATE_LABELS:
+            check_promised(method, found.plan(about.relation), sizes.epsilon, sizes.delta)
+        return found
     mechanism = mechanism_of(method, about, sizes)
     if ordered:
         mechanism = in_order(mechanism)
@@ -222,7 +228,9 @@ def private_mechanism(method: TopKMethod, about: AboutScores, sizes: Sizes) -> U
     """The mechanism of a method where the labels themselves are private."""
     check_delta(method, sizes.delta, ALL)
     assert isinstance(method, PrivateLabelsMethod)
-    return method.among_private(about, sizes)
+    mechanism = method.among_private(about, sizes)
+    check_built(method, mechanism)
+    return mechanism
 
 
 def noises(
