@@ -71,11 +71,15 @@ class GammaMechanism(TopKList):
                 uniform += _words_at(directions, close) * 2.0**-32
                 value = radius * (1.0 - 2.0 * uniform) - behind
                 known = radius * 2.0**-48
-            order, certain = _largest(value, known + _by_radius(behind, radius, off), k)
+            order, runs = _largest(value, known + _by_radius(behind, radius, off), k)
             close, value = close[order], value[order]
-            if certain:
+            if not runs:
                 return [int(place) for place in close[:k]]
-        return _refine([int(place) for place in close], scores, scale, clocks, directions, k)
+        places: list[int] = close.tolist()
+        exact_order = _Exact(scores, scale, clocks, directions, _about(radius, off))
+        for first, last in runs:
+            places[first:last] = exact_order.of(places[first:last], k - first)
+        return places[:k]
 
     def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
         cube = CubeNoise(tape.child("radius"), classes.size)
@@ -85,13 +89,18 @@ class GammaMechanism(TopKList):
 def _by_radius(behind: NDArray[np.float64], radius: float, off: float) -> NDArray[np.float64]:
     """By how much values are off because the radius is, and 2^-48 for rounding.
 
-    Noisy scores are in order of R (1 - 2 u) - behind, and so of r (1 - 2 u) - behind r/R for a
-    radius r that is known: where R is within off of r, only the second term is not. It is 0 for
-    the best score, also where nothing is known of R.
+    Noisy scores are in order of R (1 - 2 u) - (behind - c), for any c, and so of
+    r (1 - 2 u) - (behind - c) r/R for a radius r that is known: where R is within off of r, only
+    the second term is not. It is 0 where behind is c, also where nothing is known of R. With the
+    median for c, most terms are small: scores that few candidates have are far from others, and
+    those that many have are near it.
     """
+    away: NDArray[np.float64] = np.abs(
+        behind - np.partition(behind, len(behind) // 2)[len(behind) // 2]
+    )
     if off < radius:
-        return behind * (off / (radius - off) + 2.0**-48)
-    return np.where(behind > 0, np.inf, 0.0)
+        return away * (off / (radius - off)) + behind * 2.0**-48
+    return np.where(away > 0, np.inf, behind * 2.0**-48)
 
 
 _TOGETHER = 31  # the product of so many words is a float64
@@ -180,39 +189,80 @@ def _words_at(tape: Tape, places: NDArray[np.int64]) -> NDArray[np.uint32]:
 
 def _largest(
     value: NDArray[np.float64], error: NDArray[np.float64], k: int
-) -> tuple[NDArray[np.int64], bool]:
-    """The places that may be among the k largest, in order, and whether the first k are certain."""
+) -> tuple[NDArray[np.int64], list[tuple[int, int]]]:
+    """The places that may be among the k largest, in order, and the runs whose order is open.
+
+    Each run is (first, last + 1), and begins among the first k.
+    """
     low, high = value - error, value + error
     least = np.partition(low, len(low) - k)[len(low) - k]
     close = np.flatnonzero(high >= least)
     close = close[np.argsort(-value[close], kind="stable")]
     following = np.maximum.accumulate(high[close][::-1])[::-1]
-    last = min(k, len(close) - 1)
-    return close, bool(np.all(low[close][:last] > following[1 : last + 1]))
+    lowest = np.minimum.accumulate(low[close])
+    apart = np.append(lowest[:-1] > following[1:], True)
+    ends = np.flatnonzero(apart) + 1
+    starts = np.append(0, ends[:-1])
+    opened = (ends - starts > 1) & (starts < k)
+    pairs = zip(starts[opened].tolist(), ends[opened].tolist(), strict=True)
+    return close, [(first, last) for first, last in pairs]
 
 
-def _refine(
-    places: list[int], scores: Scores, scale: Fraction, clocks: Tape, directions: Tape, k: int
-) -> list[int]:
-    """The exact order of the k largest among a few places."""
-    top = Fraction(scores[places].max().item())
-    digits, bits = 40, 128
-    while True:
-        a = Arithmetic(digits)
-        radius = Interval(Decimal(0), Decimal(0))
-        for item in range(len(scores) + 1):
-            radius = a.add(radius, noise_interval(a, Law.EXPONENTIAL, clocks, item, bits))
-        values = {}
-        for place in places:
-            known = directions.bits(place, bits)
-            ends = [a.times(radius, 1 - 2 * Fraction(known + step, 1 << bits)) for step in (0, 1)]
-            spread = Interval(min(e.lo for e in ends), max(e.hi for e in ends))
-            offset = scale * (Fraction(scores[place].item()) - top)
-            values[place] = a.add(spread, a.fraction(offset))
-        order = sorted(places, key=lambda place: values[place].lo, reverse=True)
-        if all(
-            values[order[i]].lo > max(values[later].hi for later in order[i + 1 :])
-            for i in range(min(k, len(order) - 1))
-        ):
-            return order[:k]
-        digits, bits = 2 * digits, 2 * bits
+def _about(radius: float, off: float) -> Interval:
+    """All numbers within ``off`` of the radius."""
+    low = Fraction(radius) - Fraction(off) if np.isfinite(off) else Fraction(0)
+    high = Decimal(radius + 2.0 * off) if np.isfinite(off) else Decimal("Infinity")
+    return Interval(Arithmetic(40).fraction(max(Fraction(0), low)).lo, high)
+
+
+@dataclass(frozen=True, repr=False)
+class _Exact:
+    """The exact order of places that floats leave open. Private."""
+
+    scores: Scores
+    scale: Fraction
+    clocks: Tape
+    directions: Tape
+    about: Interval
+    """The radius lies there."""
+
+    def of(self, places: list[int], k: int) -> list[int]:
+        """The same places, the k largest first and in order.
+
+        Noisy scores are compared with that of the first place, of which only a difference of
+        directions is multiplied by the radius: that what is known of it mostly suffices. The
+        exact radius is a sum over all candidates.
+        """
+        digits, bits, radius = 40, 128, self.about
+        while True:
+            a = Arithmetic(digits)
+            values = {place: self._above(a, place, places[0], radius, bits) for place in places}
+            order = sorted(places, key=lambda place: values[place].lo, reverse=True)
+            highest = values[order[-1]].hi
+            certain = True
+            for i in range(len(order) - 2, -1, -1):
+                certain = certain and (i >= k or values[order[i]].lo > highest)
+                highest = max(highest, values[order[i]].hi)
+            if certain:
+                return order
+            digits, bits = 2 * digits, 2 * bits
+            radius = self._radius(Arithmetic(digits), bits)
+
+    def _above(
+        self, a: Arithmetic, place: int, first: int, radius: Interval, bits: int
+    ) -> Interval:
+        """By how much a noisy score lies above that of the first place."""
+        if place == first:
+            return Interval(Decimal(0), Decimal(0))
+        less = self.directions.bits(first, bits) - self.directions.bits(place, bits)
+        ends = [a.times(radius, Fraction(less + step, 1 << (bits - 1))) for step in (-1, 1)]
+        own, other = (Fraction(self.scores[each].item()) for each in (place, first))
+        noise = Interval(min(end.lo for end in ends), max(end.hi for end in ends))
+        return a.add(noise, a.fraction(self.scale * (own - other)))
+
+    def _radius(self, a: Arithmetic, bits: int) -> Interval:
+        total = Interval(Decimal(0), Decimal(0))
+        for item in range(len(self.scores) + 1):
+            clock = noise_interval(a, Law.EXPONENTIAL, self.clocks, item, bits)
+            total = a.add(total, clock)
+        return total
