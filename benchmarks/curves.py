@@ -37,7 +37,7 @@ CURVES: tuple[Curve, ...] = (*selection(), *reading(), *tables(), *programs())
 CLIFF = 1.5
 LEAST = 2e-4
 """Seconds that no law has to explain: a call of fixed cost varies by as much."""
-SPENT = 0.6
+SPENT = 0.2
 """CPU seconds for each point, where its first calls take less."""
 
 

@@ -23,6 +23,10 @@ from winnow.core.arithmetic import Arithmetic, log_of_one
 from winnow.core.bounded import first_clocks, noise, noise_interval, noise_of_one
 from winnow.core.laws import Law
 from winnow.core.tape import CHUNK, BitStream, Tape, Words
+from winnow.core.threads import each, ranges
+
+MANY_NOISES = 1 << 17
+"""So many numbers are worth a thread of their own: they take some 10 ms."""
 
 
 def bernoulli_exp(stream: BitStream, gamma: Fraction) -> bool:
@@ -94,11 +98,14 @@ def discrete_laplace_array(
     leaves a floor open, more bits of the tape decide it.
     """
     result = np.empty(size, np.int64)
-    for first in range(0, size, CHUNK):
-        part = slice(first, min(first + CHUNK, size))
-        count = part.stop - part.start
-        steps = floors_of_clocks(tape, 2 * (start + part.start), 2 * count, scale)
-        result[part] = steps[::2] - steps[1::2]
+
+    def draw(part: tuple[int, int]) -> None:
+        for first in range(*part, CHUNK):
+            last = min(first + CHUNK, part[1])
+            steps = floors_of_clocks(tape, 2 * (start + first), 2 * (last - first), scale)
+            result[first:last] = steps[::2] - steps[1::2]
+
+    each(draw, ranges(size, MANY_NOISES, CHUNK))
     return result
 
 
@@ -177,9 +184,13 @@ def discrete_gaussian_array(tape: Tape, size: int, variance: Fraction) -> Intege
     if not 0 < variance < 2**100:
         raise ValueError("variance out of range")
     result = np.zeros(size, np.int64)
-    for first in range(0, size, _CHUNK):
-        last = min(first + _CHUNK, size)
-        result[first:last] = _filled(tape.child(f"part-{first}"), last - first, variance)
+
+    def draw(part: tuple[int, int]) -> None:
+        for first in range(*part, _CHUNK):
+            last = min(first + _CHUNK, part[1])
+            result[first:last] = _filled(tape.child(f"part-{first}"), last - first, variance)
+
+    each(draw, ranges(size, MANY_NOISES, _CHUNK))
     return result
 
 

@@ -31,6 +31,7 @@ from winnow.core.borders import Border
 from winnow.core.laws import Law
 from winnow.core.noisy_top.log_counts import LogCounts
 from winnow.core.tape import CHUNK, Tape, Words
+from winnow.core.threads import each, ranges
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -83,6 +84,8 @@ class Filter:
     scale: float
     k: int
     counts: LogCounts | None
+    top: Any = None
+    """The largest score of all, where these are a part of them."""
     best: float = -np.inf
     """A noisy score that k items are certain to reach."""
     _limit: float = np.inf
@@ -92,7 +95,7 @@ class Filter:
     """How many items came since the bound was raised."""
 
     def __post_init__(self) -> None:
-        self._top = self.scores.max()
+        self._top = self.scores.max() if self.top is None else self.top
         self._unsigned_top = np.uint64(int(self._top) % 2**64)  # of integers
         size = min(len(self.scores), CHUNK)  # in buffers, because fresh memory takes time
         self._found, self._gaps = np.empty(size), np.empty(size, np.uint64)
@@ -184,6 +187,15 @@ class Filter:
             self.best = best
             self._limit = (self.law.formulas.top_shift + 159.0 * LN2 - best) * UNIT + ROUNDING
 
+    def join(self, parts: list[Filter]) -> None:
+        """Take over the bounds of filters of disjoint parts."""
+        for part in parts:
+            self.reach(part.best)
+        known = [part._lows for part in parts if part._lows is not None]
+        lows = np.concatenate(known) if known else np.empty(0)
+        if len(lows) >= self.k:
+            self.reach(float(np.partition(lows, len(lows) - self.k)[len(lows) - self.k]))
+
     def _seeds(self, keys: Floats) -> Integers:
         """Places with small keys: k of them, or some more, where there are so many."""
         size = len(keys)
@@ -223,15 +235,35 @@ def survivors(
     first_id: int,
     counts: LogCounts | None,
 ) -> tuple[Integers, Words]:
-    """The places of all items that may be among the k largest, and their words."""
-    scan = Filter(scores, law, scale, k, counts)
-    kept = []
-    with np.errstate(all="ignore"):
-        for chunk, words in enumerate(tape.chunks(first_id, len(scores))):
-            passing = scan.add(chunk * CHUNK, words)
-            if passing is not None:
-                kept.append(passing)
-    return scan.last(kept)
+    """The places of all items that may be among the k largest, and their words.
+
+    Each thread has a range of the items, and a bound of its own.
+    """
+    parts = ranges(len(scores), step=CHUNK)
+    top = None
+    if len(parts) > 1:
+        top = max(each(lambda part: scores[part[0] : part[1]].max(), parts))
+
+    def scanned(part: tuple[int, int]) -> tuple[Filter, list[tuple[Integers, Words, Floats]]]:
+        first, last = part
+        own = None
+        if counts is not None:
+            own = LogCounts(counts.approx[first:last], counts.error[first:last])
+        scan, kept = Filter(scores[first:last], law, scale, k, own, top), []
+        with np.errstate(all="ignore"):
+            for chunk, words in enumerate(tape.chunks(first_id + first, last - first)):
+                passing = scan.add(chunk * CHUNK, words)
+                if passing is not None:
+                    kept.append((first + passing[0], *passing[1:]))
+        return scan, kept
+
+    found = each(scanned, parts)
+    if len(found) == 1:
+        scan, kept = found[0]
+        return scan.last(kept)
+    whole = Filter(scores, law, scale, k, counts, top)
+    whole.join([scan for scan, _ in found])
+    return whole.last([passing for _, kept in found for passing in kept])
 
 
 def survivors_of(scores: Scores, words: Words, law: Law, scale: float, k: int) -> Integers:

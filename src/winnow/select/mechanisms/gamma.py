@@ -19,6 +19,7 @@ from winnow.core.noisy_top.count_classes import CountClasses, Drawn, noisy_top_p
 from winnow.core.noisy_top.filter import Scores, gaps_to
 from winnow.core.relation import Relation
 from winnow.core.tape import CHUNK, Tape
+from winnow.core.threads import each, ranges
 from winnow.core.utility import Utility
 from winnow.privacy import Promise, promise
 from winnow.read.scores import SealedScores
@@ -103,21 +104,31 @@ def _by_radius(behind: NDArray[np.float64], radius: float, off: float) -> NDArra
     return np.where(away > 0, np.inf, behind * 2.0**-48)
 
 
+_Near = tuple[NDArray[np.int64], NDArray[np.float64]]
 _TOGETHER = 31  # the product of so many words is a float64
 
 
 def _radius(clocks: Tape, count: int, *, fine: bool) -> tuple[float, float]:
     """The sum of so many exponential clocks, and a bound on its error."""
+
+    def summed(part: tuple[int, int]) -> list[tuple[float, float]]:
+        sums = []
+        for chunk, words in enumerate(clocks.chunks(part[0], part[1] - part[0])):
+            if fine:
+                start = part[0] + chunk * CHUNK
+                ids = np.arange(start, start + len(words))
+                z, each_off = noise(Law.EXPONENTIAL, words, clocks.extension(ids, 0)[:, 0], None)
+                off = float(each_off.sum())
+            else:
+                z, off = _sums_of_clocks(words)
+            sums.append((float(z.sum()), off))
+        return sums
+
     total = error = 0.0
-    for chunk, words in enumerate(clocks.chunks(0, count)):
-        if fine:
-            ids = np.arange(chunk * CHUNK, chunk * CHUNK + len(words))
-            z, each = noise(Law.EXPONENTIAL, words, clocks.extension(ids, 0)[:, 0], None)
-            off = float(each.sum())
-        else:
-            z, off = _sums_of_clocks(words)
-        total += float(z.sum())
-        error += off + 2.0**-40 * float(z.sum())
+    for part in each(summed, ranges(count, step=CHUNK)):  # added chunk by chunk, in their order
+        for z, off in part:
+            total += z
+            error += off + 2.0**-40 * z
     return total, error
 
 
@@ -149,21 +160,30 @@ def _near(
     radius - value. The k-th largest of some values is not above the k-th largest of all.
     """
     top, slope, middle = scores.max(), -radius * 2.0**-31, radius * (1.0 - 2.0**-32)
-    least, kept = -np.inf, []
-    for chunk, words in enumerate(directions.chunks(0, len(scores))):
-        first = chunk * CHUNK
-        behind = gaps_to(top, scores[first : first + len(words)])
-        behind *= scale
-        value = np.multiply(words, slope, dtype=np.float64)
-        value -= behind
-        near = np.flatnonzero(value >= least) if least > -np.inf else np.arange(len(value))
-        if len(near) > 16 * k and np.isfinite(off):
-            place = _kth_largest(value, k)
-            slack = 2.0 * off + 2.0**-45 * (2.0 * radius + abs(place))
-            least = max(least, place - slack)
-            near = near[value[near] >= least]
-        kept.append((first + near, value[near] + middle))
-    places, values = (np.concatenate(parts) for parts in zip(*kept, strict=True))
+
+    def scanned(part: tuple[int, int]) -> tuple[float, list[_Near]]:
+        least, kept = -np.inf, []
+        for chunk, words in enumerate(directions.chunks(part[0], part[1] - part[0])):
+            first = part[0] + chunk * CHUNK
+            behind = gaps_to(top, scores[first : first + len(words)])
+            behind *= scale
+            value = np.multiply(words, slope, dtype=np.float64)
+            value -= behind
+            near = np.flatnonzero(value >= least) if least > -np.inf else np.arange(len(value))
+            if len(near) > 16 * k and np.isfinite(off):
+                place = _kth_largest(value, k)
+                slack = 2.0 * off + 2.0**-45 * (2.0 * radius + abs(place))
+                least = max(least, place - slack)
+                near = near[value[near] >= least]
+            kept.append((first + near, value[near] + middle))
+        return least, kept
+
+    found = each(scanned, ranges(len(scores), step=CHUNK))
+    least = max(bar for bar, _ in found)
+    places, values = (
+        np.concatenate(parts)
+        for parts in zip(*(near for _, kept in found for near in kept), strict=True)
+    )
     close = values >= least + middle - 2.0**-50 * radius
     return places[close], values[close]
 
