@@ -15,7 +15,6 @@ import winnow as wn
 from _choice_data import baskets, counts
 from _choice_figures import Seen, Setting
 from _common import opened
-from winnow.core.noisy_top.ranked import at_rank
 from winnow.core.tape import Tape
 from winnow.itemsets.kernels.mine import ItemsetRanks
 from winnow.itemsets.request import Itemsets
@@ -175,7 +174,7 @@ def itemsets_of(part: str, data: str, content: Any, asked: Any, seed: int) -> Se
     setting, k, epsilon = asked
     public, delta = setting != "private items", 0.0 if "no delta" in setting else 1e-6
     ranks = ItemsetRanks(content, ITEMSET_SIZE, known_items=public)
-    least = max(1, at_rank(ranks, k - 1)[0])
+    least = max(1, int(ranks.scores_at([k - 1])[0]))
     moved = comb(MOST_ITEMS, ITEMSET_SIZE)
 
     def share(word: str) -> Seen:
@@ -184,7 +183,7 @@ def itemsets_of(part: str, data: str, content: Any, asked: Any, seed: int) -> Se
         wanted = WantedItemsets(epsilon, given, k, COUNTS, ranks.total, moved)
         chosen = choose_itemsets(method, wanted).selection
         found = [
-            chosen.draw(ranks, COUNTS, Tape.seeded(seed + draw).child("choice"))
+            chosen._draw(ranks, COUNTS, Tape.seeded(seed + draw).child("choice")).found
             for draw in range(ITEMSET_DRAWS)
         ]
         recall = sum(sum(c >= least for c, _ in one) for one in found) / (k * ITEMSET_DRAWS)

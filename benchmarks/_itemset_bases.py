@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from winnow.core.baskets import Baskets
-from winnow.core.noisy_top.ranked import at_rank
 from winnow.itemsets.kernels.mine import ItemsetRanks
 
 ITEMS = (5, 6, 7, 8, 10, 12, 16, 20, 24, 32)
@@ -69,7 +68,7 @@ def recall_of_bases(
     ranks: ItemsetRanks, k: int, epsilon: float, draws: int, seed: int
 ) -> dict[str, float]:
     """The best mean share of the k most frequent pairs over the numbers of items, and that."""
-    least = at_rank(ranks, k - 1)[0]
+    least = int(ranks.scores_at([k - 1])[0])
     found: dict[int, float] = {}
     for items in ITEMS:
         if items > ranks.baskets.item_count:

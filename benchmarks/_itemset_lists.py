@@ -10,7 +10,6 @@ from typing import Any
 import winnow as wn
 from _common import opened, report
 from _itemset_bases import recall_of_bases
-from winnow.core.noisy_top.ranked import at_rank
 from winnow.core.tape import Tape
 from winnow.itemsets.kernels.mine import ItemsetRanks
 from winnow.itemsets.request import Itemsets
@@ -85,9 +84,9 @@ def recall(ranks: ItemsetRanks, case: Case, k: int, epsilon: float, seed: int) -
     method = Itemsets(size=SIZE, epsilon=epsilon, method=word).method
     moved = comb(MOST_ITEMS, SIZE)
     chosen = choose(method, WantedItemsets(epsilon, delta, k, PEOPLE, ranks.total, moved))
-    least = at_rank(ranks, k - 1)[0]
+    least = int(ranks.scores_at([k - 1])[0])
     found = [
-        chosen.selection.draw(ranks, PEOPLE, Tape.seeded(seed + draw).child("lists"))
+        chosen.selection._draw(ranks, PEOPLE, Tape.seeded(seed + draw).child("lists")).found
         for draw in range(draws)
     ]
     return sum(sum(count >= least for count, _ in one) for one in found) / (k * draws)

@@ -28,11 +28,11 @@ import winnow as wn
 from _common import arguments, opened, report, save
 from _itemset_lists import SETTINGS, lists, small_epsilons
 from winnow.core.baskets import Baskets
-from winnow.core.noisy_top.ranked import Without, at_rank
+from winnow.core.noisy_top.universe import Left
 from winnow.core.tape import Tape
 from winnow.itemsets.kernels.mine import ItemsetRanks
 from winnow.itemsets.table import WantedItemsets, itemset_mechanism
-from winnow.select.mechanisms.ranked_large_margin import RankedLargeMargin
+from winnow.select.mechanisms.large_margin import LargeMargin
 
 PEOPLE = wn.Utility.declare(1, monotone=True)
 EPSILON, DELTA = 1.0, 1e-6
@@ -87,18 +87,18 @@ def rows_of(baskets: Baskets) -> list[list[int]]:
 
 def timed(name: str, baskets: Baskets, size: int, draws: int) -> dict[str, Any]:
     """Median CPU time of a private draw, and of mining down to where it stopped."""
-    mechanism, fim = RankedLargeMargin(EPSILON, DELTA), miner()
+    mechanism, fim = LargeMargin(EPSILON, DELTA), miner()
     rows = rows_of(baskets)
     ours, theirs, ranks, supports, answers = [], [], [], [], []
     for draw in range(draws):
         tape = Tape.seeded(draw)
         universe = ItemsetRanks(baskets, size, known_items=False)
-        took, found = cpu(lambda u=universe, t=tape: mechanism.draw(u, PEOPLE, t))
+        took, found = cpu(lambda u=universe, t=tape: mechanism._draw(u, PEOPLE, t).found)
         ours.append(took)
         answers.append(found[0][1] if found else None)
         search = mechanism.search(PEOPLE)
-        rank = search.stopping_rank(Without(universe), Tape.seeded(draw).child("search"))
-        support = 1 if rank is None else max(1, at_rank(universe, rank - 1)[0])
+        rank = search.stopping_rank(Left(universe), Tape.seeded(draw).child("search"))
+        support = 1 if rank is None else max(1, int(universe.scores_at([rank - 1])[0]))
         ranks.append(rank)
         supports.append(support)
         if fim is not None and support not in supports[:-1]:
@@ -158,13 +158,15 @@ def enormous(n: int, seed: int) -> dict[str, Any]:
     """Best triple of 8e11, items public: time and the growth of the peak memory."""
     baskets = generated(n, seed)
     small = ItemsetRanks(generated(3_000, seed), 3, known_items=True)  # loads the kernels
-    RankedLargeMargin(0.1, DELTA).draw(small, PEOPLE, Tape.seeded(seed))
+    LargeMargin(0.1, DELTA)._draw(small, PEOPLE, Tape.seeded(seed))
     before = peak_mb(reset=True)
     result = {"baskets": n, "itemsets": comb(17_000, 3)}
     for epsilon in (1.0, 0.1):
         universe = ItemsetRanks(baskets, 3, known_items=True)
-        mechanism = RankedLargeMargin(epsilon, DELTA)
-        took, found = cpu(lambda u=universe, m=mechanism: m.draw(u, PEOPLE, Tape.seeded(seed)))
+        mechanism = LargeMargin(epsilon, DELTA)
+        took, found = cpu(
+            lambda u=universe, m=mechanism: m._draw(u, PEOPLE, Tape.seeded(seed)).found
+        )
         result[f"CPU s at epsilon {epsilon:g}"] = took
         result[f"floor at epsilon {epsilon:g}"] = universe.floor
         result[f"answer in the data at epsilon {epsilon:g}"] = bool(found and found[0][0] > 0)
@@ -201,7 +203,7 @@ def chances(baskets: Baskets, draws: int, epsilons: list[float]) -> dict[str, li
             wanted = WantedItemsets(epsilon, delta, 1, PEOPLE, universe.total, comb(LONGEST, 2))
             chosen = itemset_mechanism(mechanism, wanted, **options)
             hits = [
-                chosen.draw(universe, PEOPLE, Tape.seeded(draw).child(name))
+                chosen._draw(universe, PEOPLE, Tape.seeded(draw).child(name)).found
                 for draw in range(draws)
             ]
             found[name].append(sum(bool(hit) and hit[0][1] == best for hit in hits) / draws)

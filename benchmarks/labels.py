@@ -97,8 +97,9 @@ def measured(rows: pd.DataFrame, runs: int) -> list[dict[str, Any]]:
 OF_TOP_K: dict[str, tuple[Any, int | None]] = {
     "limited-domain": ("limited-domain", None),
     "stability, 5 items": ("stability", 5),
-    "weighted-gaussian": (wn.WeightedGaussian(peel=0), None),
-    "weighted-gaussian, half peeled": (wn.WeightedGaussian(peel=0.5), None),
+    "weights, one round": (wn.WeightedGaussian(rounds=1, peel=0), None),
+    "weights and peeling, halves": (wn.WeightedGaussian(rounds=1, peel=0.5), None),
+    "weights, two rounds": (wn.WeightedGaussian(rounds=2, peel=0), None),
     "auto": ("auto", None),
 }
 KS = (10, 100, 1000)

@@ -92,7 +92,10 @@ def accuracies(folder: Path, kind: str, draws: int, seed: int) -> dict[str, Any]
         for epsilon in EPSILONS:
             mechanism = selection_named(name.partition(" ")[0], epsilon=epsilon, **options)
             drawn = np.array(
-                [mechanism._draw(scores, SUBSTITUTION, root.child(f"{d}"))[0] for d in range(draws)]
+                [
+                    mechanism.of_scores(scores, SUBSTITUTION, root.child(f"{d}")).members[0]
+                    for d in range(draws)
+                ]
             )
             found = on_test[drawn]
             rows.append(
@@ -158,7 +161,7 @@ def timings(folder: Path | None, quick: bool) -> list[dict[str, Any]]:
         choice = {}
         for word, options in list(MECHANISMS.items())[:3]:
             mechanism = selection_named(word, epsilon=1.0, **options)
-            draw_one = partial(mechanism._draw, scores, SUBSTITUTION)
+            draw_one = partial(mechanism.of_scores, scores, SUBSTITUTION)
             choice[word] = min(cpu(partial(draw_one, Tape.seeded(i)))[0] for i in range(3))
         found.append(
             {

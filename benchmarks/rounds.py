@@ -1,40 +1,28 @@
 """How the first of two rounds of weighted labels is sized: labels found against one round.
 
-By formula, on the logs of `winnow.select.generated_logs`, for parts of the privacy loss from 1/8 to
-1/128, and for lost masses that are equal in both rounds or in the same parts.
+By formula, on the logs of `winnow.select.generated_logs`: for parts of the privacy loss from 1/32
+to 1/2, and for labels that stay from so many deviations of the noise on. In `-` all labels stay
+that were not released.
 Run: python benchmarks/rounds.py
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 import winnow as wn
 from _common import arguments, report, save
-from winnow.select.generated_logs import Log, generated_logs
-from winnow.select.label_choice import ENOUGH, WeightNoise, found_by_gaussian
+from winnow.select.generated_logs import generated_logs
+from winnow.select.label_choice import ENOUGH, found_by_gaussian, in_rounds
 from winnow.select.methods import Sizes
 
 BUDGETS = ((0.3, 1e-6), (1.0, 1e-6), (3.0, 1e-6), (1.0, 1e-9))
-PARTS = (8, 16, 32, 64, 128)
+PARTS = (1 / 32, 1 / 8, 1 / 4, 1 / 3, 1 / 2)
+STAYING = (None, 0.5, 1.0, 1.25, 1.5, 2.0, 2.5)
 CAP = 100
-
-
-def in_two_rounds(about: Any, sizes: Sizes, part: float, lost: float) -> Callable[[Log], float]:
-    """How many labels two rounds find; ``lost`` is the first one's part of the lost mass."""
-    mass = float(sizes.delta) / 2
-    shares = ((part, lost), (1 - part, 1 - lost))
-    made = [WeightNoise.sized(about, sizes, CAP, r, mass * d, spread=True) for r, d in shares]
-
-    def found(log: Log) -> float:
-        left = 1 - made[0].passing(log)
-        left = left * (1 - made[1].passing(log, left=left))
-        return float((1 - left) @ log.sizes)
-
-    return found
 
 
 def main() -> None:
@@ -44,21 +32,21 @@ def main() -> None:
     about, rows = wn.plan.counts(labels="log"), list[dict[str, Any]]()
     for epsilon, delta in BUDGETS:
         sizes = Sizes(epsilon=epsilon, delta=delta)
-        one = found_by_gaussian(about, sizes, CAP, 1, spread=True)
+        one = found_by_gaussian(in_rounds(about, sizes, CAP, 1))
         single = np.array([one(log) for log in generated_logs()])
         some = single >= ENOUGH
-        for part in PARTS:
-            for word, lost in (("equal", 0.5), ("in parts", 1 / part)):
-                way = in_two_rounds(about, sizes, 1 / part, lost)
-                ratio = np.array([way(log) for log in generated_logs()])[some] / single[some]
-                rows.append(
-                    {"epsilon": epsilon, "delta": delta, "part": f"1/{part}", "lost": word,
-                     "mean": float(ratio.mean()), "least": float(ratio.min()),
-                     "tenth": float(np.quantile(ratio, 0.1))}
-                )  # fmt: skip
-    heads = ["(epsilon, delta)", "first round", "lost mass", "mean", "least", "10 %"]
+        for part, staying in product(PARTS, STAYING):
+            way = found_by_gaussian(in_rounds(about, sizes, CAP, 2, first=part, staying=staying))
+            ratio = np.array([way(log) for log in generated_logs()])[some] / single[some]
+            rows.append(
+                {"epsilon": epsilon, "delta": delta, "part": part, "staying": staying,
+                 "mean": float(np.exp(np.log(ratio).mean())), "least": float(ratio.min()),
+                 "tenth": float(np.quantile(ratio, 0.1))}
+            )  # fmt: skip
+    heads = ["(epsilon, delta)", "first round", "staying", "mean", "least", "10 %"]
     lines = [
-        [f"({r['epsilon']:g}, {r['delta']:g})", r["part"], r["lost"], f"{r['mean']:.3f}",
+        [f"({r['epsilon']:g}, {r['delta']:g})", f"1/{round(1 / r['part'])}",
+         "-" if r["staying"] is None else f"{r['staying']:g}", f"{r['mean']:.3f}",
          f"{r['least']:.3f}", f"{r['tenth']:.3f}"]
         for r in rows
     ]  # fmt: skip

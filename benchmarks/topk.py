@@ -135,7 +135,7 @@ def joint_part(seed: int, slow: bool) -> list[dict[str, Any]]:
                 mechanism = Joint(epsilon, k)
                 tapes = iter(Tape.seeded(s) for s in range(1000))
                 own = best_time(
-                    lambda counts=counts, mechanism=mechanism, tapes=tapes: mechanism._draw(
+                    lambda counts=counts, mechanism=mechanism, tapes=tapes: mechanism.of_scores(
                         counts, COUNTS, next(tapes)
                     ),
                     15,
@@ -168,7 +168,10 @@ def canonical_part(seed: int) -> list[dict[str, Any]]:
             mechanism = Canonical(epsilon, k, Fraction(1, 2), noise)
             tapes = iter(Tape.seeded(s) for s in range(1000))
             times[noise] = best_time(
-                lambda mechanism=mechanism, tapes=tapes: mechanism._draw(x, COUNTS, next(tapes)), 25
+                lambda mechanism=mechanism, tapes=tapes: mechanism.of_scores(
+                    x, COUNTS, next(tapes)
+                ),
+                25,
             )
         results.append(
             {"d": d, "k": k, "epsilon": epsilon, "gumbel_ms": times[Law.GUMBEL] * 1e3,

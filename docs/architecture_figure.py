@@ -20,7 +20,7 @@ BANDS = (
 CAPABILITIES = (
     "describe",
     "itemsets   learn   ask   lp",
-    "numbers   (quantiles, moments, bounds, histogram)",
+    "numbers   (quantiles, moments, bounds, histogram, regress)",
     "release   (tables, matrices, rounds, graphical)",
     "inner_product",
     "select   (one, the top k, universes, sparse vector)",

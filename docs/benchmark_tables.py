@@ -834,8 +834,25 @@ def moment_errors(document: Document) -> str:
     return table(heads, lines, right=2)
 
 
+@measured("regression")
+def regression_errors(document: Document) -> str:
+    """Errors of predictions by regressions, with and without a delta."""
+    names = ("winnow", "diffprivlib", "winnow, delta", "adassp")
+    lines = [
+        [
+            row["data"], f"{row['n']:,}", str(row["features"]), f"{row['epsilon']:g}",
+            *(f"{row[name]:.3g}" for name in names),
+        ]
+        for row in document.get("rows", [])
+    ]  # fmt: skip
+    heads = ["features", "rows", "how many", "epsilon",
+             "Winnow", "diffprivlib", "Winnow, delta", "AdaSSP, delta"]  # fmt: skip
+    return table(heads, lines, right=7)
+
+
 TABLES = (
     moment_errors,
+    regression_errors,
     quantile_errors,
     accounting_year,
     short_calls,

@@ -110,7 +110,8 @@ print(tables.to_pandas())
         ("winnow.numbers", "winnow.describe"),
         commands=("describe", "plan describe", "bounds", "plan bounds", "moments",
                   "plan moments", "quantiles",
-                  "plan quantiles", "histogram", "plan histogram"),
+                  "plan quantiles", "histogram", "plan histogram", "regress",
+                  "plan regress"),
         example="""
 import pandas as pd
 import winnow as wn

@@ -82,6 +82,8 @@ from winnow.numbers.methods import Cumulative as Cumulative
 from winnow.numbers.methods import Halving as Halving
 from winnow.numbers.moments.result import ReleasedMoments as ReleasedMoments
 from winnow.numbers.moments.verb import moments as moments
+from winnow.numbers.regress.result import ReleasedRegression as ReleasedRegression
+from winnow.numbers.regress.verb import regress as regress
 from winnow.numbers.result import ReleasedQuantiles as ReleasedQuantiles
 from winnow.numbers.verb import quantiles as quantiles
 from winnow.odometer import Odometer as Odometer

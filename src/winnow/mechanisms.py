@@ -30,8 +30,6 @@ class MechanismRow:
     """Its parameters, each with what is asked of the verb."""
     options: tuple[str, ...] = ()
     """What a user may say that others of the verb do not take."""
-    noise: str | None = None
-    """The noise law where the user does not choose it."""
     needs_delta: bool = False
     may_use_delta: bool = False
 
@@ -89,7 +87,7 @@ def _ranked(verb: str) -> tuple[MechanismRow, ...]:
         MechanismRow(
             verb,
             "large-margin",
-            "winnow.select.mechanisms.ranked_large_margin.RankedLargeMargin",
+            "winnow.select.mechanisms.large_margin.LargeMargin",
             {**_WITH_DELTA, "thresholds": "thresholds"},
             options=("thresholds",),
             needs_delta=True,
@@ -97,11 +95,11 @@ def _ranked(verb: str) -> tuple[MechanismRow, ...]:
         MechanismRow(
             verb,
             "limited-domain",
-            "winnow.select.mechanisms.ranked_lists.RankedLimitedDomain",
+            "winnow.select.mechanisms.unknown_domain.LimitedDomain",
             {
                 **_WITH_DELTA,
                 "k": "k",
-                "moved": "moved",
+                "max_items": "moved",
                 "reach": "reach",
                 "accountant": "accountant",
             },
@@ -111,49 +109,45 @@ def _ranked(verb: str) -> tuple[MechanismRow, ...]:
         MechanismRow(
             verb,
             "distance-to-instability",
-            "winnow.select.mechanisms.ranked_conditional.DistanceToInstability",
+            "winnow.select.mechanisms.conditional.DistanceToInstability",
             _WITH_DELTA,
             needs_delta=True,
         ),
         MechanismRow(
             verb,
             "choosing",
-            "winnow.select.mechanisms.ranked_conditional.Choosing",
+            "winnow.select.mechanisms.conditional.Choosing",
             {**_WITH_DELTA, "growth": "growth"},
             options=("growth",),
             needs_delta=True,
         ),
         *(
             MechanismRow(
-                verb,
-                word,
-                "winnow.select.mechanisms.ranked.RankedNoisyMax",
-                {"epsilon": "epsilon", "noise": "noise"},
-                noise=noise,
+                verb, word, f"winnow.select.mechanisms.lipschitz.{name}", {"epsilon": "epsilon"}
             )
-            for word, noise in (
-                ("exponential", "gumbel"),
-                ("permute-and-flip", "exponential"),
-                ("noisy-max", "laplace"),
+            for word, name in (
+                ("exponential", "ExponentialMechanism"),
+                ("permute-and-flip", "PermuteAndFlip"),
+                ("noisy-max", "ReportNoisyMax"),
             )
         ),
         MechanismRow(
             verb,
             "joint",
-            "winnow.select.mechanisms.ranked_lists.RankedJoint",
+            "winnow.select.mechanisms.joint.Joint",
             _LIST,
         ),
         MechanismRow(
             verb,
             "canonical",
-            "winnow.select.mechanisms.ranked_lists.RankedCanonical",
+            "winnow.select.mechanisms.canonical.Canonical",
             {**_LIST, "gamma": "gamma", "noise": "noise"},
             options=("noise", "gamma"),
         ),
         MechanismRow(
             verb,
             "canonical-adaptive",
-            "winnow.select.mechanisms.ranked_adaptive.RankedCanonicalAdaptive",
+            "winnow.select.mechanisms.canonical_adaptive.CanonicalAdaptive",
             _LIST,
         ),
     )
@@ -178,7 +172,7 @@ TABLE: tuple[MechanismRow, ...] = (
     MechanismRow(
         CLASSES,
         "lipschitz",
-        "winnow.select.mechanisms.ranked.RankedNoisyMax",
+        "winnow.select.mechanisms.lipschitz.LipschitzMechanism",
         {"epsilon": "epsilon", "noise": "noise"},
         options=("noise",),
     ),

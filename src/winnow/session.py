@@ -19,7 +19,6 @@ from winnow.core.released import Released
 from winnow.core.tape import Randomness
 from winnow.describe.request import Describe
 from winnow.describe.result import Description
-from winnow.describe.verb import description_of
 from winnow.errors import ParameterError, RelationMismatch
 from winnow.foreign import guarded, shown
 from winnow.inner_product.boosting import Ensemble
@@ -38,21 +37,20 @@ from winnow.lp.solution import LpSolution
 from winnow.lp.verb import solved as solved_program
 from winnow.numbers.bounds.request import Bounds
 from winnow.numbers.bounds.result import ReleasedBounds
-from winnow.numbers.bounds.verb import bounds_of
 from winnow.numbers.histogram.request import Histogram
 from winnow.numbers.histogram.result import ReleasedHistogram
-from winnow.numbers.histogram.verb import histogram_of
 from winnow.numbers.moments.request import Moments
 from winnow.numbers.moments.result import ReleasedMoments
-from winnow.numbers.moments.verb import moments_of
+from winnow.numbers.regress.request import Regression
+from winnow.numbers.regress.result import ReleasedRegression
 from winnow.numbers.request import Quantiles
 from winnow.numbers.result import ReleasedQuantiles
-from winnow.numbers.verb import quantiles_of
 from winnow.privacy import Budget
 from winnow.privacy.ledger import Ledger, RecordedBudget
 from winnow.read.baskets import SealedBaskets
 from winnow.read.counts import SealedCounts
 from winnow.read.crossing import SealedTable, column_counts, fingerprint, sealed_table
+from winnow.read.table_plan import released_of
 from winnow.release.request import Release
 from winnow.release.synthetic import SyntheticDistribution
 from winnow.release.tables.request import Tabulate
@@ -67,8 +65,7 @@ from winnow.select.verb import compared, discovered, most_common, open_above, se
 
 Asked = TypeVar(
     "Asked", Above, Ask, Boost, Bounds, Describe, FindLabels, Histogram, Itemsets, Lp, Mips,
-    Moments, Quantiles, Release, Select, Tabulate, TopK,
-
+    Moments, Quantiles, Regression, Release, Select, Tabulate, TopK,
 )  # fmt: skip
 
 
@@ -203,27 +200,32 @@ class Session:
     @takes(Bounds)
     def bounds(self, asked: Bounds) -> Released[ReleasedBounds]:
         """``winnow.bounds`` of this session's table, charged to its budget."""
-        return bounds_of(self._own_table(), self._paid(asked))
+        return released_of(self._own_table(), self._paid(asked))
 
     @takes(Moments)
     def moments(self, asked: Moments) -> Released[ReleasedMoments]:
         """``winnow.moments`` of this session's table, charged to its budget."""
-        return moments_of(self._own_table(), self._paid(asked))
+        return released_of(self._own_table(), self._paid(asked))
+
+    @takes(Regression)
+    def regress(self, asked: Regression) -> Released[ReleasedRegression]:
+        """``winnow.regress`` of this session's table, charged to its budget."""
+        return released_of(self._own_table(), self._paid(asked))
 
     @takes(Quantiles)
     def quantiles(self, asked: Quantiles) -> Released[ReleasedQuantiles]:
         """``winnow.quantiles`` of this session's table, charged to its budget."""
-        return quantiles_of(self._own_table(), self._paid(asked))
+        return released_of(self._own_table(), self._paid(asked))
 
     @takes(Histogram)
     def histogram(self, asked: Histogram) -> Released[ReleasedHistogram]:
         """``winnow.histogram`` of this session's table, charged to its budget."""
-        return histogram_of(self._own_table(), self._paid(asked))
+        return released_of(self._own_table(), self._paid(asked))
 
     @takes(Describe)
     def describe(self, asked: Describe) -> Released[Description]:
         """``winnow.describe`` of this session's table, charged to its budget."""
-        return description_of(self._own_table(), self._paid(asked))
+        return released_of(self._own_table(), self._paid(asked))
 
     @takes(Ask)
     def ask(self, asked: Ask) -> Opened:

@@ -20,12 +20,12 @@ from winnow.audit.cases import OnLabels, kept_in_an_engine
 from winnow.audit.replay.borders import REPLAYS, BorderReplay, border_twins, replay_border
 from winnow.audit.sampling import tally
 from winnow.core.borders import Border
+from winnow.core.noisy_top.class_counts import AT_ONCE
 from winnow.inner_product.crossing import SCAN_FROM
 from winnow.read.kept import MOST_COLLECTED
 from winnow.select.audit.border import AtBorder
 from winnow.select.audit.counts import BrokenTiesByPosition, Counted
 from winnow.select.audit.kept import KeptInEngine
-from winnow.select.mechanisms.blocks import AT_ONCE
 from winnow.select.mechanisms.gaussian_counts import GaussianCounts
 from winnow.select.mechanisms.unknown_domain import StabilityThreshold
 

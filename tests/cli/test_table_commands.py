@@ -13,6 +13,7 @@ COMMANDS = {
     "quantiles": ["--column", "x", "--quantiles", "0.25,0.5"],
     "moments": ["--values", "x"],
     "bounds": ["--column", "x"],
+    "regress": ["--target", "x"],
     "histogram": ["--column", "x", "--bins", 3],
     "describe": [],
     "tabulate": ["--by", "g"],

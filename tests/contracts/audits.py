@@ -23,6 +23,7 @@ from winnow.numbers.histogram import audit as histograms
 from winnow.numbers.moments import audit as sums
 from winnow.numbers.moments.bounded import BoundedSums
 from winnow.numbers.moments.measured import first
+from winnow.numbers.regress import audit as products
 from winnow.release.graphical.audit import claims as marginals
 from winnow.release.matrices import audit as linear
 from winnow.release.matrices.mechanism import MeasureLinear
@@ -86,6 +87,11 @@ OTHERS = {
         histograms.histogram(Relation.ADD_REMOVE),
         histograms.histogram_enumerated,
         histograms.histogram_twins,
+    ),
+    "regression": (
+        products.made(products.number("x", 0)),
+        products.regression_enumerated,
+        products.regression_twins,
     ),
     "bounds": (ends.made(), ends.bounds_enumerated, ends.bounds_twins),
     "bounded": (

@@ -61,6 +61,8 @@ from winnow.numbers.moments.audit import column as valued
 from winnow.numbers.moments.audit import made as made_sums
 from winnow.numbers.moments.bounded import BoundedSums
 from winnow.numbers.moments.measured import all_rows, first
+from winnow.numbers.regress.audit import made as made_products
+from winnow.numbers.regress.design import designed
 from winnow.numbers.request import Quantiles
 from winnow.numbers.tree import QuantileTree
 from winnow.read.groups import pair_text
@@ -84,7 +86,7 @@ from winnow.select.label_methods import OF_LABELS
 from winnow.select.mechanisms.cut_away import MeasureCut, WithCut
 from winnow.select.mechanisms.noisy_counts import WithCounts
 from winnow.select.mechanisms.people_look import PeopleLook
-from winnow.select.mechanisms.ranked import Repeated
+from winnow.select.mechanisms.repeated import Repeated
 from winnow.select.methods import OF_SCORES, Sizes
 from winnow.select.top_k_methods import OF_LISTS, PrivateLabelsMethod
 
@@ -175,7 +177,7 @@ def classes(turn: int = 0, relation: Relation = Relation.ADD_REMOVE, lowest: int
 
 def _with_a_word(row: MechanismRow) -> Subject:
     name = f"{row.verb} {row.word}"
-    built = row.build(ASKED | ({} if row.noise is None else {"noise": Law.parse(row.noise)}))
+    built = row.build(ASKED)
     if row.verb == ITEMSETS:
         mechanism = FrequentItemsets(built, 1, built.k if hasattr(built, "k") else 1)
         too_large = FrequentItemsets(built, 3)
@@ -667,6 +669,21 @@ def _moments() -> Iterator[Subject]:
         yield Subject(f"moments, {law}", made, table, drawn, (), looks=True)
 
 
+def _regression() -> Iterator[Subject]:
+    def drawn(mechanism: Any, data: Any, grant: Any, tape: Any) -> Any:
+        plan = replace(
+            plan_of(mechanism, data.relation),
+            draw=lambda private, key: mechanism.drawn(private, key).tolist(),
+            check=mechanism.check,
+        )
+        return redeem(plan, data, grant, tape)
+
+    design = designed(table().schema, "b", ())
+    for law in ("box", "gaussian"):
+        made = replace(made_products(law=law), design=replace(design, one=2))
+        yield Subject(f"regression, {law}", made, table, drawn, (), looks=True)
+
+
 SUBJECTS: tuple[Subject, ...] = (
     *_additive(),
     *_rules(),
@@ -690,6 +707,7 @@ SUBJECTS: tuple[Subject, ...] = (
     *_programs(),
     *_quantiles(),
     *_moments(),
+    *_regression(),
 )
 
 # --- verbs: what they refuse costs nothing ---

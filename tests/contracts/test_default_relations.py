@@ -22,8 +22,8 @@ OF_TABLES = {
 }
 """Whose default is substitution: with one row of each person the number of rows is public."""
 COMMANDS_OF_TABLES = {
-    "release", "tabulate", "quantiles", "moments", "bounds", "histogram", "describe", "ask",
-    "learn",
+    "release", "tabulate", "quantiles", "moments", "bounds", "histogram", "describe", "regress",
+    "ask", "learn",
 }  # fmt: skip
 
 

@@ -178,10 +178,10 @@ def test_people_that_are_whole_numbers_are_counted_alike(put: Put, bound: int | 
     assert counted(source, bound) == bounded_counts(people, bound, "s")
 
 
-def weighed(source: Any, most: int, without: tuple[str, ...] = ()) -> dict[str, int]:
+def weighed(source: Any, most: int, within: tuple[str, ...] | None = None) -> dict[str, int]:
     found = wn.counts(source, item="what it", person="who", reading=wn.Reading(salt="s"))
     assert found.weighed is not None
-    summed = open_sealed(found.weighed.people).summed(most, without)
+    summed = open_sealed(found.weighed.people).summed(most, within)
     return dict(zip(summed.items, summed.values.tolist(), strict=True))
 
 

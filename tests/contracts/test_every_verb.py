@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import winnow as wn
-from contracts.verbs import OPENED_PIECE_BY_PIECE, SECRET, VERBS, Case
+from contracts.verbs import OPENED_PIECE_BY_PIECE, SECRET, VARIANTS, VERBS, Case
 from contracts.watching import OPENED, watched_data
 from winnow.core.plan import Plan
 from winnow.core.sealed import PublicFact, Sealed
@@ -67,6 +67,21 @@ def test_what_is_planned_is_what_is_charged_and_run(name: str) -> None:
     assert (guarantee.epsilon, guarantee.delta) == (plan.guarantee.epsilon, plan.guarantee.delta)
 
 
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_method_and_option_is_charged_what_its_plan_says(variant: str) -> None:
+    name, case = VARIANTS[variant]
+    data = case.data()
+    given = (*case.beside, data, *case.given)
+    caps = 9, 1e-2, data.relation
+    budget, other = (wn.Budget(*caps, delta_for_events=5e-3) for _ in range(2))
+    plan = getattr(wn.plan, name)(*given, **case.asked, budget=budget)
+    by_verb = getattr(wn, name)(*given, **case.asked, budget=budget, seed=3)
+    by_plan = plan.run(data, budget=other, seed=3)
+    assert budget.events == other.events == (plan.event,) == (by_verb.receipt.event,)
+    assert drawn(by_verb) == drawn(by_plan)
+    assert by_verb.receipt.mechanism == plan.name
+
+
 @pytest.mark.parametrize("name", [name for name, case in VERBS.items() if case.about])
 def test_a_plan_without_data_runs_on_them(name: str) -> None:
     case = VERBS[name]
@@ -104,7 +119,8 @@ def test_a_session_has_the_verb(name: str) -> None:
     case, data = VERBS[name], VERBS[name].data()
     table = (
         [data]
-        if name in ("tabulate", "bounds", "moments", "quantiles", "histogram", "describe", "ask")
+        if name
+        in ("tabulate", "bounds", "moments", "quantiles", "histogram", "describe", "regress", "ask")
         else []
     )
     session = wn.Session(*table, epsilon=9, delta=1e-5, delta_for_events=5e-6,

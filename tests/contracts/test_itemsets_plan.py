@@ -16,7 +16,8 @@ from winnow.itemsets.methods import METHODS, NOT_TAKEN, ItemsetMethod
 from winnow.itemsets.request import Itemsets
 from winnow.itemsets.table import WantedItemsets
 from winnow.mechanisms import ITEMSETS, row_named
-from winnow.select.mechanisms.ranked import RankedNoisyMax, RankedSelection
+from winnow.select.crossing.selection import Pick
+from winnow.select.mechanisms.lipschitz import LipschitzMechanism
 from winnow.serve.client import Client, Plans
 from winnow.serve.sending import OF_THE_SERVER
 
@@ -217,8 +218,8 @@ def test_a_method_of_ones_own_is_planned_charged_and_run() -> None:
     class Cautious(ItemsetMethod):
         """Permute-and-flip for half of epsilon."""
 
-        def selection(self, wanted: WantedItemsets) -> RankedSelection:
-            return RankedNoisyMax(wanted.epsilon / 2, "exponential")  # type: ignore[arg-type]
+        def selection(self, wanted: WantedItemsets) -> Pick:
+            return LipschitzMechanism(wanted.epsilon / 2, "exponential")  # type: ignore[arg-type]
 
     released = wn.itemsets(sold(), size=2, epsilon=1.0, method=Cautious(), seed=1)
     assert released.guarantee.epsilon == 0.5 and released.value == ("bread", "cheese")

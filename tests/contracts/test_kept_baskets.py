@@ -18,7 +18,7 @@ from reference.audited import FALSE_ALARM, chi_square_p_value
 from reference.bounded_counts import PRIME, digits
 from reference.inside import Law, Tape, open_sealed
 from reference.reading import as_options
-from winnow.core.noisy_top.count_classes import CountClasses
+from winnow.core.noisy_top.count_classes import ListedClasses
 from winnow.errors import DataError, ParameterError
 from winnow.itemsets import crossing
 from winnow.itemsets.audit.claims import ONE, selections
@@ -26,7 +26,7 @@ from winnow.itemsets.audit.model import HELD, PAIRS, OnBaskets
 from winnow.read.engines.basket_query import items_of_text, itemset_text
 from winnow.read.kept import MOST_PAIRS, KeptBaskets
 from winnow.select.audit.kept import ListedCounts
-from winnow.select.mechanisms.ranked import RankedNoisyMax
+from winnow.select.mechanisms.lipschitz import LipschitzMechanism
 
 ROWS: list[tuple[str | None, int | None, str | None]] = [
     *((f"user {i % 7}", i // 3 % 20, f"item {(i * i + i // 5) % 11}") for i in range(200)),
@@ -248,7 +248,7 @@ class InEngine(OnBaskets):
         for draw, row in enumerate(rows):
             mined = crossing._InEngine(Baskets(), 2, range(3) if self.known else None)
             tape = root.child(f"draw-{draw}")
-            drawn = mined.drawn(lambda ranked, tape=tape: self.inner.draw(ranked, utility, tape))
+            drawn = mined.drawn(lambda ranked, tape=tape: self.inner._draw(ranked, utility, tape))
             numbers = [PAIRS.index(tuple(int(i) for i in itemset)) for _, itemset in drawn]
             row[: len(drawn)] = numbers if self.inner.ordered else sorted(numbers)
         return rows
@@ -275,8 +275,8 @@ def test_itemsets_in_an_engine_are_drawn_by_the_exact_law(place: int) -> None:
 
 def test_a_draw_that_forgets_what_nobody_has_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def forgetful(self: Any, sizes: Any, *_: Any) -> None:
-        CountClasses.__init__(self, sizes)
+        ListedClasses.__init__(self, sizes)
 
     monkeypatch.setattr(crossing._Places, "__init__", forgetful)
-    mechanism = InEngine(RankedNoisyMax(1.0, Law.GUMBEL))
+    mechanism = InEngine(LipschitzMechanism(1.0, Law.GUMBEL))
     assert p_value(mechanism, mechanism.model(ONE.utility)) < FALSE_ALARM

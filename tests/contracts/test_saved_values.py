@@ -27,6 +27,7 @@ def people() -> wn.SealedTable:
 RELEASES: dict[str, Callable[[wn.SealedTable], wn.Released[Any]]] = {
     "quantiles": lambda t: wn.quantiles(t, "x", epsilon=1),
     "moments": lambda t: wn.moments(t, "x", epsilon=1),
+    "regression": lambda t: wn.regress(t, "x", epsilon=1),
     "bounds": lambda t: wn.bounds(t, "x", epsilon=1),
     "histogram": lambda t: wn.histogram(t, "x", bins=3, epsilon=1),
     "tables": lambda t: wn.tabulate(t, ["g"], epsilon=1),

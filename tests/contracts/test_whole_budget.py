@@ -91,6 +91,7 @@ VERBS: dict[str, Verb] = {
     ),
     "moments": lambda **ask: wn.moments(numbers(), "b", ["mean", "deviation"], **ask),
     "moments, by group": lambda **ask: wn.moments(numbers(), "b", ["mean"], by=["a"], **ask),
+    "regression": lambda **ask: wn.regress(numbers(), "b", **ask),
     "quantiles": lambda **ask: wn.quantiles(
         numbers(), "b", [0.25, 0.5], method=wn.Halving(), **ask
     ),

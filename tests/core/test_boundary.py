@@ -97,7 +97,7 @@ def test_the_public_names_are_pinned() -> None:
         "quantiles", "ReleasedQuantiles", "labels", "OptimalRule", "WeightedGaussian",
         "TruncatedLaplace", "LpProblem", "LpSolution", "lp", "lp_problem", "read_lp",
         "PersonRows", "ScalarSides", "describe", "Description", "ColumnSummary",
-        "Halving", "Cumulative", "in_bins", "Odometer",
+        "Halving", "Cumulative", "in_bins", "regress", "ReleasedRegression", "Odometer",
         "Groups", "ListsByGroup", "Join", "Reading", "TextFormat", "Lines", "Pairs", "Indicators",
         "DataError", "ForeignError",
         "ParameterError", "SavingError", "SessionExhausted",

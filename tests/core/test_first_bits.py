@@ -11,7 +11,7 @@ from reference.mechanisms import GammaMechanism
 from winnow import Utility
 from winnow.core import bounded
 from winnow.core import noise as integer
-from winnow.select.mechanisms import gamma
+from winnow.core.noisy_top import cube
 
 Floats = NDArray[np.float64]
 
@@ -47,7 +47,7 @@ def test_integer_noise_is_the_same_with_and_without_them(
 def test_sums_of_clocks_are_the_sums_of_the_first_bits() -> None:
     for size in (1, 30, 31, 32, 1000, 65_536):
         words = Tape.seeded(size).words(0, size)
-        z, error = gamma._sums_of_clocks(words)
+        z, error = cube._sums_of_clocks(words)
         one, off = bounded.first_clocks(words)
         assert abs(z.sum() - one.sum()) <= 1e-12 * one.sum()
         assert off.sum() * (1 - 1e-12) <= error <= off.sum() * 1.01
@@ -61,7 +61,7 @@ def test_gamma_draws_are_the_same_with_and_without_them(
     mechanism = GammaMechanism(1.0, min(3, d))
     draws = 60 if d < 100 else 4
     quick = mechanism.simulate(scores, utility, draws, seed=2)
-    monkeypatch.setattr(gamma, "_sums_of_clocks", lambda words: (np.zeros(len(words)), np.inf))
+    monkeypatch.setattr(cube, "_sums_of_clocks", lambda words: (np.zeros(len(words)), np.inf))
     assert np.array_equal(quick, mechanism.simulate(scores, utility, draws, seed=2))
 
 
@@ -71,6 +71,6 @@ def test_a_clock_that_its_first_bits_do_not_bound_leaves_no_list_short(
     """A first word of 0 bounds its clock from one side only: one in 2^32 clocks has it."""
     scores, utility = np.array([90, 3, 3, 0, 50]), Utility.declare(1)
     quick = GammaMechanism(1.0, 3).simulate(scores, utility, 40, seed=4)
-    sums = gamma._sums_of_clocks
-    monkeypatch.setattr(gamma, "_sums_of_clocks", lambda words: (sums(words)[0], np.inf))
+    sums = cube._sums_of_clocks
+    monkeypatch.setattr(cube, "_sums_of_clocks", lambda words: (sums(words)[0], np.inf))
     assert np.array_equal(quick, GammaMechanism(1.0, 3).simulate(scores, utility, 40, seed=4))

@@ -36,6 +36,7 @@ def number_plans() -> dict[str, Any]:
     about = wn.plan.table({"x": {"type": "number", "low": 0, "high": 9}}, rows=100)
     return {
         "histogram": wn.plan.histogram(about, "x", bins=3, epsilon=1),
+        "regression": wn.plan.regress(wn.plan.table({"x": 4, "y": 4}, rows=100), "x", epsilon=1),
         "bounds": wn.plan.bounds(about, "x", epsilon=1),
         "quantiles": wn.plan.quantiles(about, "x", epsilon=1),
         "moments": wn.plan.moments(about, "x", epsilon=1),
@@ -83,7 +84,7 @@ KINDS = (
     "select", "top", "counted", "above", "tables", "table", "answers", "rounds", "receipt",
     "guarantee", "budget", "schema", "sealed", "top plan", "top simulation", "select plan",
     "release plan", "tabulate plan", "mwem plan", "learn plan", "histogram plan", "bounds plan",
-    "quantiles plan", "moments plan", "describe plan",
+    "quantiles plan", "moments plan", "describe plan", "regression plan",
 )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from reference.audited import FALSE_ALARM, chi_square_p_value
 from reference.inside import Tape
 from winnow.core.noisy_top import rounds
 from winnow.core.noisy_top.count_classes import CountClasses
-from winnow.core.noisy_top.rounds import ScoreBlock, Universe, in_blocks, peeled
+from winnow.core.noisy_top.rounds import InBlocks, ScoreBlock, in_blocks, peeled
 from winnow.core.tape import BitStream
 
 HALF = Fraction(1, 2)
@@ -61,14 +61,14 @@ class Given:
         places[one], places[other] = places[other], places[one]
 
 
-def split_up(scores: list[int], k: int, parts: list[tuple[list[int], int]]) -> Universe:
+def split_up(scores: list[int], k: int, parts: list[tuple[list[int], int]]) -> InBlocks:
     """Blocks that were chosen by hand: positions, and a bound on their scores."""
     best = sorted(range(len(scores)), key=lambda place: -scores[place])[:k]
     blocks = [ScoreBlock(Given(scores, places), len(places), upper) for places, upper in parts]
-    return Universe(blocks, np.dtype(np.int64), best, [scores[place] for place in best])
+    return InBlocks(blocks, np.dtype(np.int64), best, [scores[place] for place in best])
 
 
-def blocks_of(name: str, scores: list[int], k: int) -> Universe:
+def blocks_of(name: str, scores: list[int], k: int) -> InBlocks:
     everything = list(range(len(scores)))
     match name:
         case "as drawn":

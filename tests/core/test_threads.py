@@ -13,8 +13,8 @@ import pytest
 import winnow as wn
 from reference.inside import Tape
 from winnow.core import noise, threads
+from winnow.core.noisy_top import cube, laplace_counts, ranking
 from winnow.core.noisy_top import filter as stage_0
-from winnow.core.noisy_top import laplace_counts, ranking
 from winnow.core.tape import CHUNK
 from winnow.learn.kernels import rule_counts
 
@@ -31,16 +31,10 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         most.append(len(parts))
         return parts
 
-    for module in (stage_0, laplace_counts, ranking, noise, rule_counts, _gamma()):
+    for module in (stage_0, laplace_counts, ranking, noise, rule_counts, cube):
         monkeypatch.setattr(module, "ranges", ranges)
     yield
     assert max(most) > 2
-
-
-def _gamma() -> Any:
-    from winnow.select.mechanisms import gamma
-
-    return gamma
 
 
 def counts(size: int = 3 * CHUNK + 123) -> np.ndarray:

@@ -138,9 +138,9 @@ def test_a_description_is_written_read_drawn_and_shown(tmp_path: Any) -> None:
     assert "median" in released._repr_html_() and len(found.column("age").shape) == 19
     with pytest.raises(wn.ParameterError, match="there is no column 'x'"):
         found.column("x")
-    from winnow.show.report.description import description_page
+    from winnow.show.report.card import card_page
 
-    page = description_page(released, title="<People>").decode()
+    page = card_page(released, title="<People>").decode()
     assert "&lt;People&gt;" in page and "rank error" in page and "Receipt" in page
     pytest.importorskip("matplotlib")
     assert found.plot(tmp_path / "d.png").stat().st_size > 1000

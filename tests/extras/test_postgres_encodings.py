@@ -151,6 +151,21 @@ def test_the_log_of_the_server_does_not_hold_what_a_draw_asked_for(
     assert empty_postgres.execute(tables).fetchone() == (0,)
 
 
+def test_the_log_of_the_server_does_not_hold_which_labels_stay_for_a_second_round(
+    empty_postgres: Any,
+) -> None:
+    written: list[str] = []
+    empty_postgres.execute("CREATE TABLE own AS SELECT j AS u, 'canary ' || j AS i "
+                           "FROM generate_series(1, 300) t(j)")  # fmt: skip
+    empty_postgres.execute("SET log_statement = 'all'")
+    empty_postgres.execute("SET client_min_messages = 'log'")
+    empty_postgres.add_notice_handler(lambda said: written.append(said.message_primary))
+    counts = wn.counts((empty_postgres, "own"), item="i", person="u")
+    found = wn.labels(counts, epsilon=1.0, delta=1e-6, method=wn.WeightedGaussian(rounds=2), seed=1)
+    assert found.value == [] and any("COPY" in text for text in written)
+    assert not [text for text in written if "canary" in text.replace("'canary '", "")]
+
+
 def test_a_server_that_allows_no_table_is_still_asked(empty_postgres: Any) -> None:
     empty_postgres.execute("CREATE TABLE few AS SELECT j AS u, j % 3 AS i FROM "
                            "generate_series(1, 90) t(j)")  # fmt: skip

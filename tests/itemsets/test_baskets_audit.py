@@ -5,10 +5,10 @@ import pytest
 
 from reference.audited import Case, Declared
 from winnow import Relation
+from winnow.itemsets.about import items_moved
 from winnow.itemsets.audit.claims import ONE, REPLACED, TWO, baskets_enumerated, enumerate_baskets
 from winnow.itemsets.audit.model import HELD, baskets_of, broken_on_baskets, neighbours
 from winnow.itemsets.kernels.mine import ItemsetRanks
-from winnow.select.mechanisms.ranked_lists import items_moved
 
 
 def test_every_selection_on_baskets_keeps_its_promise_under_every_relation() -> None:

@@ -93,7 +93,7 @@ def test_no_data_enter_the_choice() -> None:
     [
         ({"public": False}, "private items need a delta"),
         ({"public": True, "delta": 2.0}, "delta"),
-        ({"public": True, "k": 2000}, "exceeds the 780"),
+        ({"public": True, "k": 2000}, "exceeds 780"),
     ],
 )
 def test_what_makes_no_sense_is_refused(how, message) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from reference.inside import Tape
 from reference.itemset_supports import baskets_of, supports_by_counting
-from winnow.core.noisy_top.ranked import Without
+from winnow.core.noisy_top.universe import Left
 from winnow.itemsets.kernels import borders
 from winnow.itemsets.kernels import mine as miner
 from winnow.itemsets.kernels.mine import ItemsetRanks
@@ -113,13 +113,13 @@ def test_unseen_itemsets_are_uniform():
 
 def test_what_is_taken_is_gone():
     rows = [[0, 1], [0, 1], [1, 2], [0, 2], [3]]
-    universe = Without(ItemsetRanks(baskets_of(rows, 4), 2, known_items=True))
+    universe = Left(ItemsetRanks(baskets_of(rows, 4), 2, known_items=True))
     stream = Tape.seeded(0).stream()
     assert universe.top() == 2
-    taken = [universe.take(2, stream), *(universe.take(1, stream) for _ in range(2))]
+    taken = [universe.taken(2, stream), *(universe.taken(1, stream) for _ in range(2))]
     assert taken[0] == (0, 1) and set(taken[1:]) == {(0, 2), (1, 2)}
     assert universe.top() == 0 and universe.total == 3
-    rest = {universe.take(0, stream) for _ in range(3)}
+    rest = {universe.taken(0, stream) for _ in range(3)}
     assert rest == {(0, 3), (1, 3), (2, 3)} and universe.total == 0
 
 

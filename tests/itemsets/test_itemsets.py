@@ -14,14 +14,14 @@ import winnow as wn
 from reference.commands import invoke
 from reference.inside import Tape
 from reference.itemset_supports import baskets_of, supports_by_counting
-from winnow.core.noisy_top.ranked import ExplicitRanks
+from winnow.core.noisy_top.universe import ExplicitRanks
 from winnow.core.options import options
 from winnow.itemsets.kernels import borders
 from winnow.itemsets.kernels import mine as miner
 from winnow.itemsets.methods import METHODS, NOT_TAKEN
 from winnow.mechanisms import ITEMSETS, row_named, rows, words
 from winnow.privacy import ApproxDP, Compose, DiscreteLaplace, PureDP, Repeat
-from winnow.select.mechanisms.ranked_large_margin import RankedLargeMargin
+from winnow.select.mechanisms.large_margin import LargeMargin
 
 MECHANISMS = words(ITEMSETS)
 PURE = [row.word for row in rows(ITEMSETS) if not row.needs_delta and "k" not in row.takes]
@@ -107,7 +107,7 @@ def test_how_deep_is_mined_does_not_change_where_the_search_stops(monkeypatch) -
     monkeypatch.setattr(borders.PLAIN, "_at", -1)
     ranks = set()
     for seed in range(25):
-        search = RankedLargeMargin(1.0, 1e-3).search(wn.Utility.declare(1, monotone=True))
+        search = LargeMargin(1.0, 1e-3).search(wn.Utility.declare(1, monotone=True))
         lazy = miner.ItemsetRanks(baskets_of(rows, 25), 2, known_items=False)
         stopped = search.stopping_rank(lazy, Tape.seeded(seed))
         assert stopped == search.stopping_rank(
@@ -162,7 +162,7 @@ def test_bad_requests_are_refused_before_anything_is_charged(how, message) -> No
 
 
 def test_k_and_sizes_that_do_not_exist_are_refused() -> None:
-    with pytest.raises(wn.InputError, match="exceeds the 15"):
+    with pytest.raises(wn.InputError, match="exceeds 15"):
         wn.itemsets(public(), size=2, epsilon=1, method="joint", k=16)
     two = wn.read_baskets(BASKETS, unit="basket", items=ITEMS[:2])
     with pytest.raises(wn.InputError, match="have no itemsets"):

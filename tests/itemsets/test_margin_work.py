@@ -15,14 +15,14 @@ import winnow as wn
 from reference.audited import model_of
 from reference.inside import Law, Tape
 from reference.itemset_supports import baskets_of, supports_by_counting
-from reference.mechanisms import LargeMargin, LipschitzMechanism
-from winnow.core.noisy_top.ranked import ExplicitRanks, First, Without, count_at
+from winnow.core.noisy_top.ranked import First, count_at
 from winnow.core.noisy_top.support_classes import NEAR_ZERO
+from winnow.core.noisy_top.universe import ExplicitRanks, Left
 from winnow.itemsets.kernels import borders
 from winnow.itemsets.kernels.mine import ItemsetRanks
+from winnow.select.mechanisms.large_margin import LargeMargin
+from winnow.select.mechanisms.lipschitz import LipschitzMechanism
 from winnow.select.mechanisms.margin_search import MarginSearch, laplace_tests, stopping_margin
-from winnow.select.mechanisms.ranked import RankedNoisyMax
-from winnow.select.mechanisms.ranked_large_margin import RankedLargeMargin
 
 PEOPLE = wn.Utility.declare(1, monotone=True)
 ITEMS, MANY = 60, 2000
@@ -110,8 +110,8 @@ def test_the_search_stops_where_testing_every_rank_stops(size, shape, kernel, mo
     scale = 20 / (supports[0] - supports[-1])
     stopped = set()
     for step in range(24):
-        search = RankedLargeMargin(scale * 1.25**step, 1e-3).search(PEOPLE)
-        lazy = Without(ItemsetRanks(baskets_of(rows, ITEMS), size, known_items=False))
+        search = LargeMargin(scale * 1.25**step, 1e-3).search(PEOPLE)
+        lazy = Left(ItemsetRanks(baskets_of(rows, ITEMS), size, known_items=False))
         found = search.stopping_rank(lazy, Tape.seeded(step))
         expected = first_that_passes(supports, search, Tape.seeded(step))
         assert found == expected or (expected is None and (found or TESTED + 1) > TESTED)
@@ -177,9 +177,9 @@ def test_unlisted_candidates_drawn_one_by_one_have_the_law_of_listed_ones(law, b
     expected = dict(enumerate(np.exp(model.log_probabilities(np.array([scores])))[0]))
     with NEAR_ZERO.moved_to(border):
         found = Counter(
-            RankedNoisyMax(0.7, law).draw(
-                Lazily(scores, sampled=True), PEOPLE, root.child(f"{law}{r}")
-            )[0][1]
+            LipschitzMechanism(0.7, law)
+            ._draw(Lazily(scores, sampled=True), PEOPLE, root.child(f"{law}{r}"))
+            .members[0]
             for r in range(draws)
         )
     assert fits(found, expected, draws)
@@ -190,9 +190,9 @@ def test_a_lazy_list_has_the_law_of_the_explicit_mechanism(one_by_one) -> None:
     """Bounds in place of margins, ranks near and far, and candidates drawn unlisted (seed 4)."""
     scores, draws, root = (5, 4, 3, 1, 0, 0), 300, Tape.seeded(4)
     law = np.exp(model_of(LargeMargin(1.2, 0.5), PEOPLE).log_probabilities(np.array([scores])))[0]
-    mechanism = RankedLargeMargin(1.2, 0.5, one_by_one=one_by_one)
+    mechanism = LargeMargin(1.2, 0.5, one_by_one=one_by_one)
     found = Counter(
-        mechanism.draw(Lazily(scores, sampled=True), PEOPLE, root.child(f"{r}"))[0][1]
+        mechanism._draw(Lazily(scores, sampled=True), PEOPLE, root.child(f"{r}")).members[0]
         for r in range(draws)
     )
     assert fits(found, dict(enumerate(law)), draws)

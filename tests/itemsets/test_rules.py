@@ -17,7 +17,7 @@ from winnow.itemsets.crossing import FrequentItemsets
 from winnow.itemsets.kernels.mine import ItemsetRanks
 from winnow.itemsets.rules import ItemsetSupports, subsets_of
 from winnow.privacy import pure_cost
-from winnow.select.mechanisms.ranked import RankedNoisyMax
+from winnow.select.mechanisms.lipschitz import LipschitzMechanism
 
 BASKETS = [["bread", "cheese"]] * 3000 + [["ale", "eggs"]] * 1200 + [["bread", "figs"]] * 1000
 RELATION = wn.Relation.ADD_REMOVE
@@ -108,7 +108,7 @@ def test_no_neighbour_moves_the_supports_further_than_the_noise_is_scaled_to(rel
     items = (0, 1, 2)
     kinds = [kind for size in range(4) for kind in combinations(items, size)]
     pairs = list(combinations(items, 2))
-    mechanism = FrequentItemsets(RankedNoisyMax(1.0, "gumbel"), 2, 3, 1.0, subsets=True)
+    mechanism = FrequentItemsets(LipschitzMechanism(1.0, "gumbel"), 2, 3, 1.0, subsets=True)
     caught = False
     for gone in kinds if relation is wn.Relation.SUBSTITUTION else [None]:
         for new in kinds:
@@ -151,13 +151,13 @@ def test_a_person_with_several_bounded_baskets_moves_supports_as_far_as_the_nois
         table, layout=wn.Pairs(basket="basket", item="item"), person="who", max_baskets=people,
         items=list("abcde"), max_items=2, relation=relation,
     )  # fmt: skip
-    mechanism = FrequentItemsets(RankedNoisyMax(1.0, "gumbel"), 2, 10, 1.0, subsets=subsets)
+    mechanism = FrequentItemsets(LipschitzMechanism(1.0, "gumbel"), 2, 10, 1.0, subsets=subsets)
     scale = mechanism.noise_scale(sealed, len(asked))
     assert far <= scale
     if not subsets:
         assert far == scale  # a replaced basket shares no pair with the new one
     for few in (1, 2, 4, 10):  # of so many winners the first ones
-        made = FrequentItemsets(RankedNoisyMax(1.0, "gumbel"), 2, few, 1.0, subsets=subsets)
+        made = FrequentItemsets(LipschitzMechanism(1.0, "gumbel"), 2, few, 1.0, subsets=subsets)
         parts, whole = made.moved_alike(sealed), made.noise_scale(sealed, few)
         if subsets:
             assert parts == 1

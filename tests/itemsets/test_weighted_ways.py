@@ -24,9 +24,9 @@ from winnow.itemsets.mechanisms.chosen import (
 from winnow.itemsets.mechanisms.weighted import WeightedCounts
 from winnow.privacy.accountants import pure_cost
 from winnow.select.audit.model import log_permute_and_flip
-from winnow.select.mechanisms.ranked import Repeated
-from winnow.select.mechanisms.ranked_adaptive import RankedCanonicalAdaptive
-from winnow.select.mechanisms.ranked_lists import RankedCanonical
+from winnow.select.mechanisms.canonical import Canonical
+from winnow.select.mechanisms.canonical_adaptive import CanonicalAdaptive
+from winnow.select.mechanisms.repeated import Repeated
 from winnow.select.methods import LOOK_SHARE
 
 ONE = of_people(1, Relation.ADD_REMOVE)
@@ -53,9 +53,9 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Fraction]]:
         monkeypatch.setattr(made, method, noted)
 
     watched(WeightedCounts, "drawn", lambda made: made.epsilon)
-    watched(RankedCanonical, "draw", lambda made: made.epsilon)
-    watched(RankedCanonicalAdaptive, "_length", lambda made: made._for_length)
-    watched(Repeated, "draw", lambda made: made.inner.epsilon * made.k)
+    watched(Canonical, "_draw", lambda made: made.epsilon)
+    watched(CanonicalAdaptive, "length_of", lambda made: made._for_length)
+    watched(Repeated, "_draw", lambda made: made.inner.epsilon * made.k)
     watched(WeightedOrCanonical, "_long", lambda made: LONG_SHARE * made.epsilon)
     return seen
 
@@ -68,10 +68,10 @@ def released(monkeypatch: pytest.MonkeyPatch, support: int) -> None:
 @pytest.mark.parametrize(
     ("support", "long", "ways"),
     [
-        (200, 0, ["RankedCanonicalAdaptive", "RankedCanonical"]),
+        (200, 0, ["CanonicalAdaptive", "Canonical"]),
         (19, 0, ["WeightedCounts"]),
-        (20, 128, ["WeightedOrCanonical", "RankedCanonicalAdaptive", "RankedCanonical"]),
-        (199, 2, ["WeightedOrCanonical", "RankedCanonicalAdaptive", "WeightedCounts"]),
+        (20, 128, ["WeightedOrCanonical", "CanonicalAdaptive", "Canonical"]),
+        (199, 2, ["WeightedOrCanonical", "CanonicalAdaptive", "WeightedCounts"]),
     ],
 )
 def test_each_way_of_a_set_or_counts_spends_all_and_no_more(
@@ -81,7 +81,7 @@ def test_each_way_of_a_set_or_counts_spends_all_and_no_more(
     expected = {2: 99.0, 128: 0.0, 0: 0.0}[long]
     monkeypatch.setattr(WeightedOrCanonical, "expected", lambda *given: expected)
     made = WeightedOrCanonical(Fraction(2), 2, 100)
-    made.draw(ranks(), ONE, Tape.seeded(1))
+    made._draw(ranks(), ONE, Tape.seeded(1))
     assert [name for name, _ in drawn] == ways
     assert sum(epsilon for _, epsilon in drawn) == (1 - LOOK_SHARE) * 2
 
@@ -91,7 +91,7 @@ def test_each_way_of_a_selection_or_counts_spends_all_and_no_more(
     monkeypatch, drawn, support, way
 ) -> None:
     released(monkeypatch, support)
-    or_selected().draw(ranks(), ONE, Tape.seeded(1))
+    or_selected()._draw(ranks(), ONE, Tape.seeded(1))
     assert drawn == [(way, (1 - LOOK_SHARE) * 2)]
 
 

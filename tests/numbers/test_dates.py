@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -125,11 +126,56 @@ def test_what_dates_do_not_have_is_refused_before_the_charge() -> None:
         lambda: wn.moments(table, "d", epsilon=1),
         lambda: wn.moments(table, "d", "mean", epsilon=1, bounds="auto"),
         lambda: wn.bounds(table, "d", epsilon=1),
-        lambda: wn.histogram(table, "d", epsilon=1),
-        lambda: wn.describe(table, epsilon=1),
     ):
         with pytest.raises(wn.ParameterError, match="holds dates or times"):
             call()
+
+
+@pytest.mark.parametrize("declared", [DAY, MINUTE])
+@pytest.mark.parametrize("split", ["equal", "quantiles"])
+def test_histograms_of_dates_have_dates_at_their_edges(
+    declared: Any, split: Any, tmp_path: Path
+) -> None:
+    start = np.datetime64("2024-03-01T08:00")
+    moments = start + np.arange(3000) % 90 * np.timedelta64(1, "D")
+    declared = declared | {"low": "2024-01-01", "high": "2024-12-31", "missing": True}
+    table = sealed({"d": np.append(moments, np.datetime64("NaT"))}, {"d": declared})
+    found = wn.histogram(table, "d", bins=6, split=split, epsilon=50, seed=1).value
+    assert found.starts[0] == str(found.starts[0]) and found.starts[0].startswith("2024-01-01")
+    assert found.ends[-1].startswith("2024-12-31") and found.labels[-1] == "missing"
+    days = found.widths.sum() / (1 if declared["type"] == "date" else 24 * 60)
+    assert 365 <= days <= 366
+    again = type(found).from_dict(json.loads(json.dumps(found.to_dict())))
+    assert again.to_dict() == found.to_dict() and (again.widths == found.widths).all()
+    for ending in ("csv", "parquet", "json"):
+        found.save(tmp_path / f"found.{ending}")
+    assert found.figure(".png").startswith(b"\x89PNG")
+    assert "2024-01-01" in found._repr_html_()
+
+
+def test_edges_of_a_histogram_may_be_dates() -> None:
+    days = np.datetime64("2024-01-01") + np.arange(366) * np.timedelta64(1, "D")
+    table = sealed({"d": days}, {"d": DAY | {"low": "2024-01-01", "high": "2024-12-31"}})
+    quarters = ["2024-01-01", "2024-04-01", "2024-07-01", "2024-10-01", "2024-12-31"]
+    found = wn.histogram(table, "d", bins=quarters, epsilon=100, seed=1).value
+    assert found.labels[0] == "2024-01-01 to 2024-03-31"
+    assert np.rint(found.estimate).tolist() == [91, 91, 92, 92] == found.widths.tolist()
+
+
+def test_a_description_tells_dates() -> None:
+    days = np.datetime64("2024-01-01") + np.arange(366) * np.timedelta64(1, "D")
+    table = sealed({"d": days, "x": np.arange(366)}, {"d": DAY | {"low": "2024-01-01"}, "x": 366})
+    found = wn.describe(table, epsilon=200, seed=1).value
+    column = found.column("d")
+    assert column.unit == "day" and column.mean.value in ("2024-07-01", "2024-07-02")
+    assert column.mean.low <= column.mean.value <= column.mean.high
+    assert column.quantiles[1].value.startswith("2024-0")
+    assert column.deviation.value == pytest.approx(105.7, abs=3)
+    assert "days" in found.table()[1][0][3]
+    again = type(found).from_dict(json.loads(json.dumps(found.to_dict())))
+    assert again.to_dict() == found.to_dict()
+    assert found.figure(".png").startswith(b"\x89PNG")
+    assert found.to_arrow().num_rows == len(found.to_columns()["value"])
 
 
 def test_conditions_and_tables_speak_of_dates() -> None:

@@ -67,7 +67,7 @@ def test_synthetic_rows_and_a_release_take_the_bins() -> None:
         (("pay", [-1, 5]), "reach beyond"),
         (("pay", "20"), "neither a number of bins"),
         (("pay", 0), "0 bins"),
-        (("town", 3), "have no quantiles"),
+        (("town", 3), "not as numbers"),
         (("salary", 3), "no column"),
         (("day", [0, 5]), "is not a date"),
         (("pay", [0, float("nan")]), "not finite"),

@@ -219,7 +219,7 @@ def test_the_middle_quantile_comes_first_and_levels_are_few() -> None:
         ({"quantiles": "0.5"}, "not a list"),
         ({"quantiles": ["a"]}, "not a number"),
         ({"column": "y"}, "no column"),
-        ({"column": "town"}, "have no quantiles"),
+        ({"column": "town"}, "not as numbers"),
         ({"by": ["x"]}, "holds the column"),
         ({"by": "town"}, "give a list"),
         ({"by": ["town", "wide"]}, "at most 1,000,000"),

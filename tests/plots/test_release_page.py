@@ -27,9 +27,9 @@ from winnow.show.plots.release import (
     draw_release,
     draw_truth,
 )
+from winnow.show.report.frame import promise_in_words
 from winnow.show.report.numbers import errors_by_part, fitted_fractions, measured_rows
 from winnow.show.report.page import inline_svg
-from winnow.show.report.promise import promise_in_words
 from winnow.show.report.release import release_page
 from winnow.show.report.tables import workload_tables
 

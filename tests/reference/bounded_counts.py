@@ -39,11 +39,11 @@ def weighed_counts(
     rows: Sequence[tuple[str | int | None, str | int | None]],
     most: int,
     salt: str,
-    without: Sequence[str] = (),
+    within: Sequence[str] | None = None,
 ) -> dict[str, int]:
     """The weights that every engine has to give: 1024/sqrt(d) for each of d items, rounded down."""
     totals: Counter[str] = Counter()
-    left = [(user, item) for user, item in rows if str(item) not in without]
+    left = [(user, item) for user, item in rows if within is None or str(item) in within]
     for own, kept in _kept(left, most, salt):
         totals.update(dict.fromkeys(kept, math.isqrt(2**20 // min(len(own), most))))
     return dict(totals)

@@ -15,7 +15,7 @@ import winnow as wn
 from reference.inside import Tape
 from winnow.core.noisy_top.given import ClassSource, GivenRanks, Steps, Uniform
 from winnow.core.noisy_top.grid import Grid
-from winnow.core.noisy_top.ranked import ExplicitRanks, Without
+from winnow.core.noisy_top.universe import ExplicitRanks, Left
 from winnow.mechanisms import CLASSES, row_named, words
 
 SCORES = {"a": 6, "b": 4, "c": 4, "d": 3, "e": 3, "f": 3}
@@ -107,10 +107,10 @@ def test_given_classes_are_the_explicit_universe(lazy, endless) -> None:
             whole, of = explicit.classes()
             kept = int((whole >= ranks.floor).sum())
             assert listed.tolist() == whole[:kept].tolist() and sizes == of[:kept]
-        everything = Without(ranks)
+        everything = Left(ranks)
         stream = Tape.seeded(2).stream()
         order = [c for c in sorted(counts, reverse=True) if c > 0 or not endless]
-        labels = [ranks.label(everything.take(count, stream)) for count in order]
+        labels = [ranks.label(everything.taken(count, stream)) for count in order]
         assert [counts[label] for label in labels] == order
         assert len(set(labels)) == len(order)
 

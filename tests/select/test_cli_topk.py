@@ -221,12 +221,15 @@ def test_a_public_list_needs_no_delta_and_no_bound(log: Path, pages: Path) -> No
             ["--method", "limited-domain", "--reach", 7],
             "limited-domain, at most 2 of the 7 largest",
         ),
-        (["--max-items", 1], "truncated-laplace, at most 2, 1 item per person"),
+        (
+            ["--max-items", 1],
+            "weighted-gaussian on spread weights, at most 2, 1 label per person, two rounds",
+        ),
         (
             ["--max-items", 1, "--method", "limited-domain"],
             "limited-domain, at most 2 of the 1200 largest",
         ),
-        (["--max-items", 1, "--with-counts"], "stability, at most 2, 1 item per person"),
+        (["--max-items", 1, "--with-counts"], "truncated-laplace, at most 2, 1 item per person"),
     ],
 )
 def test_private_labels_take_a_delta(log: Path, given: list[Any], mechanism: str) -> None:
@@ -271,7 +274,7 @@ def test_without_a_user_every_row_is_a_person_with_one_item(log: Path, pages: Pa
     assert released["value"] == [["home", 600], ["search", 450]]
     assert released["receipt"]["mechanism"] == "laplace, k=2, at most 1 item per person"
     result = run(*asked, "--delta", 1e-6)
-    assert "stability, at most 2, 1 item per person" in result.stdout
+    assert "truncated-laplace, at most 2, 1 item per person" in result.stdout
     assert "within 0 of what was counted" in result.stdout
 
 

@@ -1,6 +1,7 @@
 """``wn.labels``: labels that nobody listed, by method, their plans, and bad input."""
 
 import json
+import math
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
@@ -29,7 +30,7 @@ from winnow.select.audit.listed_people import ListedPeople, counts_of
 from winnow.select.mechanisms.optimal_rule import chances
 from winnow.select.mechanisms.truncated_laplace import TruncatedLaplace, least_edge, mass_at
 from winnow.select.mechanisms.unknown_domain import StabilityThreshold
-from winnow.select.mechanisms.weighted_gaussian import least_passing
+from winnow.select.mechanisms.weighted_gaussian import least_passing, tail, tail_from_below
 
 COMMON = ("home", "news", "help")
 LOG = pd.DataFrame(
@@ -68,8 +69,8 @@ def test_weights_that_stay_in_the_engine_release_the_same_labels() -> None:
 class KeptPeople(ListedPeople):
     """The weights of a few people, as an engine keeps them."""
 
-    def summed(self, most: int, without: Any = ()) -> ItemWeights:
-        found = super().summed(most, without)
+    def summed(self, most: int, within: Any = None) -> ItemWeights:
+        found = super().summed(most, within)
         return ItemWeights((), ListedCounts(np.asarray(found.values), found.items))
 
 
@@ -104,6 +105,40 @@ def test_a_threshold_is_at_most_one_above_the_least(most: int, spread: bool) -> 
         return float((tails * np.array(labels)).max())
 
     assert worst(found) <= lost < worst(found - 2)
+
+
+@pytest.mark.parametrize("variance", [1, 7, 5000**2])
+def test_tails_are_bounded_from_both_sides(variance: int) -> None:
+    some = [1, 2, 3, math.isqrt(variance), 4 * math.isqrt(variance) + 1]
+    exact = gaussian_upper_tail(float(variance), np.array(some))
+    for least, mass in zip(some, exact.tolist(), strict=True):
+        assert tail_from_below(least, variance) <= mass * (1 + 1e-9)
+        assert mass <= tail(least, variance) * (1 + 1e-9)
+    assert tail_from_below(0, variance) == tail_from_below(-3, variance) == 0.5
+
+
+def test_weight_goes_from_labels_that_nearly_nobody_has_to_those_of_many() -> None:
+    rows = [(f"u{u}", f"own {u} {i}") for u in range(300) for i in range(99)]
+    rows += [(f"u{u}", f"common {u % 2}") for u in range(300)]
+    log = pd.DataFrame(rows, columns=["who", "what"])
+    counted = wn.counts(log, item="what", person="who", reading=wn.Reading(salt="s"))
+    one, two = (
+        [len(wn.labels(counted, epsilon=1.5, delta=1e-6, seed=seed,
+                       method=wn.WeightedGaussian(rounds=rounds)).value) for seed in range(5)]
+        for rounds in (1, 2)
+    )  # fmt: skip
+    assert sum(one) < 8 <= sum(two)
+
+
+def test_names_that_stay_in_an_engine_have_one_round() -> None:
+    kept = wn.counts(LOG, item="what", person="who", reading=wn.Reading(keep="engine"))
+    budget = wn.Budget(epsilon=9, delta=0.1)
+    with pytest.raises(wn.ParameterError, match="use rounds=1"):
+        wn.labels(kept, **ASKED, method=wn.WeightedGaussian(rounds=2), budget=budget)
+    assert budget.spent.amount == 0
+    assert "two rounds" not in wn.plan.labels(kept, **ASKED).name
+    assert "two rounds" in wn.plan.labels(wn.plan.counts(labels="log"), **ASKED).name
+    assert "two rounds" not in wn.plan.top_k(kept, k=20, **ASKED).name
 
 
 def test_spread_weights_of_a_person_never_add_up_to_more_than_one() -> None:
@@ -238,7 +273,7 @@ def test_a_plan_for_a_log_refuses_ready_counts_before_the_charge() -> None:
 class Gone(Weights):
     """A log that was deleted."""
 
-    def summed(self, most: int, without: Any = ()) -> ItemWeights:
+    def summed(self, most: int, within: Any = None) -> ItemWeights:
         raise wn.DataError("the log is gone")
 
 

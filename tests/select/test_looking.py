@@ -10,6 +10,7 @@ import pytest
 import winnow as wn
 from reference.inside import Tape
 from winnow.core.noisy_top.count_classes import CountClasses
+from winnow.core.noisy_top.in_memory import InMemory
 from winnow.core.utility import Utility
 from winnow.privacy import guarantee_of
 from winnow.select.about import AboutScores
@@ -45,10 +46,10 @@ def test_what_is_seen_are_the_counts_at_the_ranks_in_memory_and_in_classes() -> 
     counts = rng.integers(0, 30, 500)
     ranks = (1, 2, 10, 499, 500)
     true = np.sort(counts)[::-1][np.array(ranks) - 1]
-    assert at_ranks(counts, ranks).tolist() == true.tolist()
+    assert at_ranks(InMemory(counts), ranks).tolist() == true.tolist()
     classes = CountClasses(dict(zip(*np.unique(counts, return_counts=True), strict=True)))
     assert [classes.count_at(rank - 1) for rank in ranks] == true.tolist()
-    halves = at_ranks(counts + 0.5, ranks)
+    halves = at_ranks(InMemory(counts + 0.5), ranks)
     assert halves.tolist() == true.tolist()
     assert rounded_down(np.array([1e300, -1e300, 2.5])).tolist() == [2**50, -(2**50), 2]
 
@@ -64,10 +65,12 @@ def test_steep_and_flat_counts_are_followed_by_what_errs_least_on_them() -> None
 def test_what_is_drawn_is_what_the_method_after_the_look_draws() -> None:
     made, tape = chosen(), Tape.seeded(7)
     counts = np.rint(200_000 / np.arange(1, 1_001) ** 1.2).astype(np.int64)
-    seen = at_ranks(counts, made.rule.ranks) + made.noise(COUNTS, Tape.seeded(7).child("look"))
+    seen = at_ranks(InMemory(counts), made.rule.ranks) + made.noise(
+        COUNTS, Tape.seeded(7).child("look")
+    )
     way = made.ways[made.rule.place(seen.astype(float))]
-    expected = way._draw(counts, COUNTS, Tape.seeded(7).child("selection"))
-    assert made._draw(counts, COUNTS, tape) == expected
+    expected = way.of_scores(counts, COUNTS, Tape.seeded(7).child("selection"))
+    assert made.of_scores(counts, COUNTS, tape) == expected
 
 
 def test_the_look_and_what_follows_add_up_to_what_was_asked_for() -> None:

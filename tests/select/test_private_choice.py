@@ -11,10 +11,11 @@ import pytest
 from winnow.core.utility import Utility
 from winnow.select.about import AboutScores
 from winnow.select.choice import library
+from winnow.select.label_methods import TruncatedLaplace
 from winnow.select.methods import Sizes
 from winnow.select.predicted import of_noise, of_threshold
 from winnow.select.table import choose, private_mechanism, private_noises
-from winnow.select.top_k_methods import LimitedDomain, Stability
+from winnow.select.top_k_methods import LimitedDomain
 
 COUNTS = Utility.declare(1, monotone=True)
 RANKS = np.arange(1, 801)
@@ -50,17 +51,17 @@ def test_the_default_is_near_the_better_method_for_private_labels() -> None:
         word = choose("auto", about, sizes, None).method.word()
         found = {
             each.word(): missed(each, about, sizes, counts)
-            for each in (Stability(), LimitedDomain())
+            for each in (TruncatedLaplace(), LimitedDomain())
         }
         words.add(word)
         factors.append((found[word] + 1 / epsilon) / (min(found.values()) + 1 / epsilon))
-    assert words == {"stability", "limited-domain"}
+    assert words == {"truncated-laplace", "limited-domain"}
     assert np.mean([factor <= 1.15 for factor in factors]) >= 0.85
     assert math.exp(np.mean(np.log(factors))) <= 1.15
 
 
 @pytest.mark.parametrize(
-    ("most", "word"), [(1, "stability"), (None, "limited-domain"), (500, "limited-domain")]
+    ("most", "word"), [(1, "truncated-laplace"), (None, "limited-domain"), (500, "limited-domain")]
 )
 def test_many_items_per_person_are_left_to_the_limited_domain(most: int | None, word: str) -> None:
     about, sizes = asked(5, 1.0, most)
@@ -70,7 +71,7 @@ def test_many_items_per_person_are_left_to_the_limited_domain(most: int | None, 
 def test_counts_that_are_wanted_come_with_noise_on_all_of_them() -> None:
     about, sizes = asked(5, 1.0, 500)
     wanted = Sizes(epsilon=sizes.epsilon, delta=sizes.delta, k=sizes.k, with_counts=True)
-    assert choose("auto", about, wanted, None).method.word() == "stability"
+    assert choose("auto", about, wanted, None).method.word() == "truncated-laplace"
 
 
 def test_a_threshold_only_ever_adds_to_the_error() -> None:
@@ -85,9 +86,9 @@ def test_a_threshold_only_ever_adds_to_the_error() -> None:
 def test_the_thresholds_of_the_choice_are_those_of_the_mechanisms() -> None:
     about, sizes = asked(5, 1.0, 3)
     planned = private_noises(about, sizes)
-    noisy = private_mechanism(Stability(), about, sizes)
+    noisy = private_mechanism(TruncatedLaplace(), about, sizes)
     listed = private_mechanism(LimitedDomain(), about, sizes)
-    assert planned["stability"].level == noisy.threshold(COUNTS)
-    assert planned["stability"].scale == float(noisy.scale(COUNTS))
+    assert planned["truncated-laplace"].level == noisy.threshold(COUNTS)
+    assert planned["truncated-laplace"].scale == float(noisy.scale(COUNTS))
     assert planned["limited-domain"].level == listed.lead(COUNTS)
     assert planned["limited-domain"].reach == listed.reach

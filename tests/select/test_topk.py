@@ -25,10 +25,10 @@ from reference.mechanisms import (
     StabilityThreshold,
 )
 from winnow import InputError, Sealed, SealedCounts
+from winnow.core.noisy_top import cube as gamma_module
 from winnow.core.options import Methods, chooser
 from winnow.privacy import pure_cost, zcdp_cost, zcdp_rho
 from winnow.select.label_methods import OF_PRIVATE_LABELS
-from winnow.select.mechanisms import gamma as gamma_module
 from winnow.select.mechanisms.noisy_counts import WithCounts
 from winnow.select.methods import Sizes
 from winnow.select.request import TopK
@@ -250,7 +250,7 @@ def test_gamma_places_left_open_by_floats_are_refined_exactly(
 ) -> None:
     scores = np.array([4, 3, 3, 2, 0, 0])
     tapes = [Tape.seeded(s) for s in range(40)]
-    sharp = [GammaMechanism(1.0, 3)._draw(scores, UTILITY, t) for t in tapes]
+    sharp = [GammaMechanism(1.0, 3).of_scores(scores, UTILITY, t) for t in tapes]
     original = gamma_module.noise
 
     def blurred(*arguments: Any) -> Any:
@@ -258,7 +258,7 @@ def test_gamma_places_left_open_by_floats_are_refined_exactly(
         return z, error + 0.5
 
     monkeypatch.setattr(gamma_module, "noise", blurred)
-    assert [GammaMechanism(1.0, 3)._draw(scores, UTILITY, t) for t in tapes] == sharp
+    assert [GammaMechanism(1.0, 3).of_scores(scores, UTILITY, t) for t in tapes] == sharp
 
 
 def test_far_leaders_leave_the_order_of_a_long_gamma_list_to_floats(
@@ -273,7 +273,7 @@ def test_far_leaders_leave_the_order_of_a_long_gamma_list_to_floats(
 
     monkeypatch.setattr(gamma_module._Exact, "of", refused)
     for seed in range(30):
-        GammaMechanism(1.0, 2000)._draw(scores, UTILITY, Tape.seeded(seed))
+        gamma_module.largest_in_cube(scores, Fraction(1), 2000, Tape.seeded(seed))
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 5), Fraction(2), Fraction("33.3")])
@@ -306,7 +306,7 @@ def test_private_labels_need_a_delta_and_a_threshold_mechanism() -> None:
     top = wn.top_k(counts, k=3, epsilon=1.0, delta=1e-6)
     assert top.value == ["x", "y"]
     assert "labels are private" in top.receipt.reason
-    assert top.receipt.mechanism.startswith("stability")
+    assert top.receipt.mechanism.startswith("truncated-laplace")
     limited = wn.top_k(private_counts({"x": 5000, "y": 4000, "z": 1}), k=3, epsilon=1.0, delta=1e-6)
     assert limited.value == ["x", "y"]
     assert limited.guarantee.delta <= 1e-6
@@ -361,15 +361,15 @@ def test_a_lone_label_passes_the_stability_threshold_with_at_most_its_share(
 def test_a_noisy_count_exactly_at_the_threshold_is_released(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from winnow.select.mechanisms import unknown_domain
+    from winnow.core.noisy_top import integer_noise
 
     mechanism = StabilityThreshold(1.0, 1e-6, 3, 1)
     threshold = mechanism.threshold(UTILITY)
     monkeypatch.setattr(
-        unknown_domain, "discrete_laplace_array", lambda tape, n, scale: np.zeros(n, np.int64)
+        integer_noise, "discrete_laplace_array", lambda tape, n, scale: np.zeros(n, np.int64)
     )
     counts = np.array([threshold - 1, threshold, threshold + 1])
-    assert mechanism._draw(counts, UTILITY, Tape.seeded(1))[0] == [2, 1]
+    assert mechanism.of_scores(counts, UTILITY, Tape.seeded(1)).members == [2, 1]
 
 
 @pytest.mark.slow

@@ -78,7 +78,7 @@ def test_canonical_classes_hold_exactly_the_subsets_of_their_loss(
 ) -> None:
     k = min(k, len(scores))
     scores = sorted(scores, reverse=True)
-    classes = CanonicalClasses(np.array(scores), k, gamma, Fraction(1))
+    classes = CanonicalClasses(Ranking(np.array(scores)), k, gamma, Fraction(1))
     subsets = list(itertools.combinations(range(len(scores)), k))
     best = min(loss_of(scores, s, gamma) for s in subsets)
     sizes = Counter(best - loss_of(scores, s, gamma) for s in subsets)
@@ -251,7 +251,7 @@ def test_a_coarse_filter_does_not_change_the_class_that_wins(
     def winners(law: Law) -> list[object]:
         result: list[object] = []
         for tape in tapes:
-            canonical = CanonicalClasses(ranked, 4, Fraction(1, 2), Fraction(1, 3))
+            canonical = CanonicalClasses(Ranking(ranked), 4, Fraction(1, 2), Fraction(1, 3))
             result.append(canonical.score(best_class(canonical, law, tape)))
             joint = JointClasses(Ranking(ranked), 3, Fraction(1, 3))
             result.append(best_class(joint, law, tape))

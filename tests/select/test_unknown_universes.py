@@ -14,17 +14,17 @@ from scipy.stats import chi2
 from reference.audited import Case, enumerate_case, every_row_is_enumerated, model_of
 from reference.audited import counts as counts_of
 from reference.inside import Law, Tape
-from reference.mechanisms import Canonical, Joint, LargeMargin, LipschitzMechanism
 from winnow import Relation
-from winnow.core.noisy_top.ranked import ExplicitRanks
+from winnow.core.noisy_top.universe import ExplicitRanks
 from winnow.select.audit.ranked import OnUnknownUniverse, broken_on_unknown_universes
 from winnow.select.kernels import first_passing as kernel
 from winnow.select.kernels.first_passing import Piece, first_passing
+from winnow.select.mechanisms.canonical import Canonical
+from winnow.select.mechanisms.conditional import Choosing, DistanceToInstability
+from winnow.select.mechanisms.joint import Joint
+from winnow.select.mechanisms.large_margin import LargeMargin
+from winnow.select.mechanisms.lipschitz import LipschitzMechanism
 from winnow.select.mechanisms.margin_search import laplace_tests
-from winnow.select.mechanisms.ranked import RankedNoisyMax
-from winnow.select.mechanisms.ranked_conditional import Choosing, DistanceToInstability
-from winnow.select.mechanisms.ranked_large_margin import RankedLargeMargin
-from winnow.select.mechanisms.ranked_lists import RankedCanonical, RankedJoint
 
 PEOPLE = counts_of(Relation.ADD_REMOVE).utility
 FALSE_ALARM = 1e-6
@@ -82,7 +82,7 @@ def test_the_new_rows_are_enumerated() -> None:
 def test_the_noise_scales_are_those_of_the_paper() -> None:
     tests = laplace_tests(Fraction(3, 4), Tape.seeded(0))
     assert tests.common == (4, 8) and tests.scale == 16  # 3, 6 and 12 over alpha [LMM, Alg 1]
-    mechanism = RankedLargeMargin(Fraction(3, 4), 0.1)
+    mechanism = LargeMargin(Fraction(3, 4), 0.1)
     assert mechanism._choice_scale(PEOPLE) == Fraction(3, 4) / 6 / PEOPLE.half_width
 
 
@@ -95,10 +95,10 @@ def test_the_lazy_mechanism_has_the_law_of_the_explicit_one(scores, thresholds) 
     explicit = LargeMargin(5.0, 0.3, thresholds)
     law = np.exp(model_of(explicit, PEOPLE).log_probabilities(np.array([scores])))[0]
     for one_by_one in (0, 8192):
-        mechanism = RankedLargeMargin(5.0, 0.3, thresholds, one_by_one)
+        mechanism = LargeMargin(5.0, 0.3, thresholds, one_by_one)
         root, draws = Tape.seeded(len(scores)), 100
         found = Counter(
-            mechanism.draw(StepRanks(scores), PEOPLE, root.child(f"{r}"))[0][1]
+            mechanism._draw(StepRanks(scores), PEOPLE, root.child(f"{r}")).members[0]
             for r in range(draws)
         )
         assert fits(found, dict(enumerate(law)), draws)
@@ -106,7 +106,7 @@ def test_the_lazy_mechanism_has_the_law_of_the_explicit_one(scores, thresholds) 
 
 def test_the_stopping_rank_in_the_zero_block_is_that_of_a_loop() -> None:
     """Against one test after another, in float64, on 100 candidates of count 0 (seed 5)."""
-    mechanism, draws, size = RankedLargeMargin(4.0, 0.9, one_by_one=0), 200, 100
+    mechanism, draws, size = LargeMargin(4.0, 0.9, one_by_one=0), 200, 100
     model = model_of(LargeMargin(4.0, 0.9), PEOPLE)
     scores = np.array([7] + [0] * size)
     margins = (scores[0] - scores[1:]) / float(PEOPLE.half_width)
@@ -205,9 +205,9 @@ def test_noise_on_lazy_classes_has_the_law_of_noise_on_every_candidate(law) -> N
     scores, draws, root = (4, 4, 2, 1, 0, 0, 0), 300, Tape.seeded(9)
     model = model_of(LipschitzMechanism(1.0, law), PEOPLE)
     expected = np.exp(model.log_probabilities(np.array([scores])))[0]
-    mechanism = RankedNoisyMax(1.0, law)
+    mechanism = LipschitzMechanism(1.0, law)
     found = Counter(
-        mechanism.draw(StepRanks(scores), PEOPLE, root.child(f"{law}{r}"))[0][1]
+        mechanism._draw(StepRanks(scores), PEOPLE, root.child(f"{law}{r}")).members[0]
         for r in range(draws)
     )
     assert fits(found, dict(enumerate(expected)), draws)
@@ -216,7 +216,7 @@ def test_noise_on_lazy_classes_has_the_law_of_noise_on_every_candidate(law) -> N
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("lazy", "explicit"),
-    [(RankedJoint(1.0, 2), Joint(1.0, 2)), (RankedCanonical(1.0, 2), Canonical(1.0, 2))],
+    [(Joint(1.0, 2), Joint(1.0, 2)), (Canonical(1.0, 2), Canonical(1.0, 2))],
 )
 def test_lists_and_sets_of_lazy_classes_have_the_explicit_law(lazy, explicit) -> None:
     scores, draws, root = (6, 4, 3, 1, 0), 300, Tape.seeded(10)
@@ -225,32 +225,32 @@ def test_lists_and_sets_of_lazy_classes_have_the_explicit_law(lazy, explicit) ->
     expected = np.exp(model.log_probabilities(np.array([scores])))[0]
     found = Counter()
     for r in range(draws):
-        labels = [m for _, m in lazy.draw(StepRanks(scores), PEOPLE, root.child(f"{r}"))]
+        labels = lazy._draw(StepRanks(scores), PEOPLE, root.child(f"{r}")).members
         found[tuple(labels) if explicit.ordered else tuple(sorted(labels))] += 1
     assert fits(found, dict(zip(outcomes, expected, strict=True)), draws)
 
 
-@pytest.mark.parametrize("mechanism", [RankedJoint(0.003, 3), RankedCanonical(0.003, 3)])
+@pytest.mark.parametrize("mechanism", [Joint(0.003, 3), Canonical(0.003, 3)])
 def test_ranks_beyond_what_is_listed_are_listed_when_a_list_has_them(mechanism) -> None:
     """Nearly uniform draws: rows that take anything ask for no count, so nothing is listed."""
     scores = [19, 0, 19, 7, 3, 5]
     for seed in range(60):
         lazy, whole = (
-            mechanism.draw(ranks(scores), PEOPLE, Tape.seeded(seed))
+            mechanism._draw(ranks(scores), PEOPLE, Tape.seeded(seed))
             for ranks in (StepRanks, ExplicitRanks)
         )
-        assert [count for count, _ in lazy] == [scores[member] for _, member in lazy]
+        assert [count for count, _ in lazy.found] == [scores[member] for member in lazy.members]
         assert lazy == whole
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "mechanism",
-    [DistanceToInstability(2.0, 0.1), Choosing(2.0, 0.1, 1), RankedLargeMargin(5.0, 0.5)],
+    [DistanceToInstability(2.0, 0.1), Choosing(2.0, 0.1, 1), LargeMargin(5.0, 0.5)],
 )
 def test_draws_on_unknown_universes_follow_their_model(mechanism) -> None:
-    if isinstance(mechanism, RankedLargeMargin):
-        mechanism = RankedLargeMargin(5.0, 0.5, one_by_one=3, last_rank=6)
+    if isinstance(mechanism, LargeMargin):
+        mechanism = LargeMargin(5.0, 0.5, one_by_one=3, last_rank=6)
     case, scores, draws = OnUnknownUniverse(mechanism, 1), np.array([6, 3, 0]), 300
     model = case.model(PEOPLE)
     expected = np.exp(model.log_probabilities(scores[None, :]))[0]
@@ -263,14 +263,14 @@ def test_listing_step_by_step_changes_no_answer(mechanism) -> None:
     for seed in range(20):
         for endless in (False, True):
             lazy, whole = (
-                mechanism.draw(ranks([6, 3, 0], endless=endless), PEOPLE, Tape.seeded(seed))
+                mechanism._draw(ranks([6, 3, 0], endless=endless), PEOPLE, Tape.seeded(seed))
                 for ranks in (StepRanks, ExplicitRanks)
             )
             assert lazy == whole
 
 
 def test_an_endless_universe_may_never_stop_and_then_answers_none() -> None:
-    mechanism = RankedLargeMargin(0.5, 1e-6)
-    assert mechanism.draw(ExplicitRanks([3, 1], endless=True), PEOPLE, Tape.seeded(1)) == []
+    mechanism = LargeMargin(0.5, 1e-6)
+    assert mechanism._draw(ExplicitRanks([3, 1], endless=True), PEOPLE, Tape.seeded(1)).found == []
     far = ExplicitRanks([100_000, 1], endless=True)
-    assert mechanism.draw(far, PEOPLE, Tape.seeded(1)) == [(100_000, 0)]
+    assert mechanism._draw(far, PEOPLE, Tape.seeded(1)).found == [(100_000, 0)]

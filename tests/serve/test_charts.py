@@ -61,7 +61,7 @@ def test_the_total_of_tables_is_written_out() -> None:
     total = {"estimate": 10_000.0, "standard_error": 0}
     value = {"tables": [], "total": total}
     released = ReleaseAnswer("id", "people", "tabulate", {}, value, {}, {}, [])
-    assert shown(released, None, {}).headline == "10,000 in all"
+    assert shown(released, None, {}).note == "rows: 10,000 in all"
 
 
 LABELS = [

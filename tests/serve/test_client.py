@@ -17,10 +17,11 @@ import pytest
 
 import winnow as wn
 from serve.served import Served
-from winnow.serve import bodies, line, orders
+from winnow.serve import bodies, line
 from winnow.serve.bodies import Workload
 from winnow.serve.client import Client, Verbs, pieces_of
 from winnow.serve.gate import MOST_BYTES
+from winnow.serve.workloads import workload_of
 
 ELSEWHERE = {
     "above": "a threshold on values that one holds",
@@ -205,7 +206,7 @@ def test_workloads_are_sent_as_the_server_reads_them() -> None:
         wn.where(a=(1, 3), b=["x", "y"]) , wn.marginals(1) + wn.where({"c": None}),
     ):  # fmt: skip
         sent = json.dumps(pieces_of(workload))
-        read = orders.workload_of(msgspec.json.decode(sent, type=Workload))
+        read = workload_of(msgspec.json.decode(sent, type=Workload))
         assert pieces_of(read) == pieces_of(workload)
     with pytest.raises(wn.ParameterError, match="cannot be sent"):
         pieces_of(wn.marginals(2, sample=3))

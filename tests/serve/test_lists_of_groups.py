@@ -12,10 +12,10 @@ from winnow.serve import bodies
 from winnow.serve.datasets import OpenDataset, read_data
 from winnow.serve.declarations import Declaration, check_declaration
 from winnow.serve.documents import document_of
-from winnow.serve.orders import Pricing, event_of, run
+from winnow.serve.orders import Pricing, event_of, run, size_of
 from winnow.serve.received import released_of
+from winnow.serve.replies import ReleaseAnswer
 from winnow.serve.results import shown
-from winnow.serve.sizes import size_of
 from winnow.serve.stand_in import stand_in
 
 EVENTS: dict[str, Any] = {
@@ -61,7 +61,7 @@ def test_lists_of_groups_cost_what_their_plan_says_and_arrive(
     first = received.value["DE"][0]
     assert (first[0] if with_counts else first) == "home"
     assert isinstance(received.value, wn.ListsByGroup)
-    answer: Any = type("Answer", (), {"value": document["value"], "margin": done.margin})
+    answer = ReleaseAnswer("id", "visits", "top-k", said["order"], document["value"], {}, {}, [])
     view = shown(answer, None, {})
     assert [grid.caption for grid in view.grids][:2] == ["country: DE", "country: FR"]
     if public:

@@ -21,6 +21,7 @@ PLANS = [
     {"kind": "select", "column": "nobody", "epsilon": 0.5},
     {"kind": "top-k", "column": "age", "k": 3, "epsilon": 0.5, "with_counts": True},
     {"kind": "tabulate", "by": [{"marginals": 2}], "epsilon": 0.5, "delta": 1e-7},
+    {"kind": "regress", "target": "age", "epsilon": 0.5},
     {"kind": "moments", "values": ["age"], "by": ["colour"], "epsilon": 0.5},
     {"kind": "quantiles", "column": "age", "quantiles": [0.5], "by": ["colour"], "epsilon": 0.5},
     {"kind": "histogram", "column": "age", "bins": 3, "split": "quantiles", "epsilon": 0.5},

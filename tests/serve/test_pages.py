@@ -165,6 +165,28 @@ def _cookie(served: Served, who: str) -> str:
     return answer.headers["set-cookie"]
 
 
+FURTHER = [
+    ("top-k", {"column": "colour", "k": "2", "method": "oneshot"}, "method", "oneshot"),
+    ("describe", {"bins": "7", "top": "3", "level": "0.9"}, "bins", 7),
+    ("tabulate", {"ways": "1", "objective": "max"}, "objective", "max"),
+    ("moments", {"values": "age", "bounds": "auto"}, "bounds", "auto"),
+]
+
+
+@pytest.mark.parametrize(("kind", "fields", "name", "value"), FURTHER)
+def test_a_form_has_every_option_of_a_verb(
+    served: Served, kind: str, fields: dict[str, str], name: str, value: object
+) -> None:
+    with visiting(served, "ann") as browser:
+        form = browser.get(f"/datasets/people/compose?kind={kind}").text
+        assert f'name="{name}"' in form and "More options" in form
+        planned = browser.post(
+            "/datasets/people/compose", {"kind": kind, "epsilon": "0.5"} | fields
+        )
+        assert planned.status_code == 200, planned.text
+        assert json.loads(html.unescape(hidden(planned.text, "order")))["order"][name] == value
+
+
 def test_a_release_is_planned_confirmed_and_read_without_scripts(served: Served) -> None:
     with visiting(served, "ann") as browser:
         fields = {"kind": "tabulate", "ways": "1", "by": "error", "error": "40", "delta": "1e-7"}
@@ -254,6 +276,7 @@ class _Fields(HTMLParser):
             "quantiles",
             "histogram",
             "describe",
+            "regress",
             "release",
         )
     ]

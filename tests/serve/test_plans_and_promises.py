@@ -32,6 +32,7 @@ from winnow.serve.planning import Wait
 from winnow.serve.principals import Principal
 from winnow.serve.replies import PlanAnswer
 from winnow.serve.service import Service
+from winnow.serve.verbs import counts_of
 
 OWNER = Principal("olga", "owner", frozenset({"read"}), "t")
 LISTED = {"items": [f"item{i}" for i in range(7)]}
@@ -97,6 +98,10 @@ EVERY: dict[str, dict[str, list[Any]]] = {
     },
     "describe": {
         "epsilon": [1.0], "bins": [4], "quantiles": [None, []], "top": [2], "level": [0.9],
+    },
+    "regress": {
+        "epsilon": [1.0], "target": ["age"], "features": [[], ["colour"]], "delta": [0.0, 1e-6],
+        "level": [0.9],
     },
     "itemsets": {
         "epsilon": [0.5], "size": [2], "k": [None, 2], "delta": [0.0, 1e-6],
@@ -244,7 +249,7 @@ def check_top_k(
     opened: OpenDataset, order: bodies.TopKOrder, planned: PlanAnswer, released: Any, ran: Any
 ) -> None:
     """The bound and the margin of a plan are those of the mechanism that ran, at its epsilon."""
-    utility, details = orders.counts_of(opened.data, order.column).utility, planned.details
+    utility, details = counts_of(opened.data, order.column).utility, planned.details
     name, _, beside = released.receipt.mechanism.partition("; cut-away")
     assert details["name"] == name and bool(beside) == bool(order.with_cut), order
     assert details["counts_margin"] == counts_margin(ran, utility), order

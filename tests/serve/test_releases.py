@@ -14,6 +14,7 @@ ORDERS = [
     ("people", {"kind": "top-k", "column": "colour", "k": 2, "epsilon": 0.2, "with_counts": True}),
     ("people", {"kind": "tabulate", "by": [{"marginals": 2}, {"prefixes": "age"}], "epsilon": 0.2,
                 "delta": 1e-7, "values": ["age"]}),
+    ("people", {"kind": "regress", "target": "age", "epsilon": 0.2}),
     ("people", {"kind": "moments", "values": ["age"], "statistics": ["mean"], "epsilon": 0.2}),
     ("people", {"kind": "quantiles", "column": "age", "quantiles": [0.5, 0.9], "by": ["colour"],
                 "method": {"kind": "halving", "level": 0.9}, "epsilon": 0.2}),

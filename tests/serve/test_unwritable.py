@@ -22,10 +22,11 @@ from winnow.serve.config import Limits
 from winnow.serve.database import SQLiteDatabase, _reported
 from winnow.serve.declarations import Declaration
 from winnow.serve.documents import Document, document_of
+from winnow.serve.orders import check_size, size_of
 from winnow.serve.requests import DONE, FAILED, Request
 from winnow.serve.service import Service
-from winnow.serve.sizes import check_size, size_of
 from winnow.serve.texts import writable
+from winnow.serve.workloads import workload_of
 
 SMALL = bodies.TabulateOrder(by=[bodies.WorkloadPiece(table=["colour"])], epsilon=0.1)
 LARGE = bodies.TabulateOrder(by=[bodies.WorkloadPiece(ranges="age")], epsilon=0.1)
@@ -241,7 +242,7 @@ def test_the_number_of_answers_is_that_of_the_workload(served: Served) -> None:
         bodies.WorkloadPiece(ranges="age"), bodies.WorkloadPiece(where=[{"age": 3}] * 4),
     ]  # fmt: skip
     for piece in pieces:
-        expected = orders.workload_of([piece]).size(opened.table.schema)
+        expected = workload_of([piece]).size(opened.table.schema)
         assert size_of(opened, bodies.TabulateOrder(by=[piece], epsilon=1.0)).answers == expected
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from winnow.ask.crossing import WIDE_SUM
 from winnow.core.borders import Border, Same
 from winnow.core.bounded import FEW_NOISES
+from winnow.core.noisy_top.class_counts import AT_ONCE
 from winnow.core.noisy_top.filter import FEW_KEYS, FEW_LEFT
 from winnow.core.noisy_top.ranking import FEW_VALUES, MANY_EQUAL
 from winnow.core.noisy_top.support_classes import NEAR_ZERO
@@ -27,7 +28,6 @@ from winnow.read.files import LARGE_FILE
 from winnow.read.kept import MOST_COLLECTED, MOST_PAIRS
 from winnow.read.kernels.csv_states import FEW_BYTES
 from winnow.release.rounds.kernels.clocked_sampler import FOLLOW, LAZY_START
-from winnow.select.mechanisms.blocks import AT_ONCE
 from winnow.select.mechanisms.margin_counts import WIDE_GAPS
 from winnow.select.mechanisms.margin_search import ONE_BY_ONE
 
@@ -57,7 +57,7 @@ BORDERS: dict[str, tuple[Border, ...]] = {
     "winnow.core.noisy_top.support_classes": (NEAR_ZERO,),
     "winnow.select.mechanisms.margin_counts": (WIDE_GAPS,),
     "winnow.select.mechanisms.margin_search": (ONE_BY_ONE,),
-    "winnow.select.mechanisms.blocks": (AT_ONCE,),
+    "winnow.core.noisy_top.class_counts": (AT_ONCE,),
     "winnow.itemsets.kernels.borders": (
         mining.PLAIN,
         mining.SHORT,
@@ -141,7 +141,7 @@ CHOICES: tuple[PrivateChoice, ...] = (
         "clocks of a block are split exactly, and what bounds leave open is refined",
     ),
     PrivateChoice(
-        "winnow.select.mechanisms.gamma",
+        "winnow.core.noisy_top.cube",
         "how many candidates are near the k-th largest",
         "the bar is raised by a chunk, or not",
         "value",

@@ -113,7 +113,8 @@ class OnLabels:
         rows = np.full((draws, inner.k * (2 if self.cells else 1)), -1, np.int64)
         present = np.asarray(scores[there], np.int64)
         for draw, row in enumerate(rows):
-            released, counts = inner._draw(present, utility, root.child(f"draw-{draw}"))
+            drawn = inner.of_scores(present, utility, root.child(f"draw-{draw}"))
+            released, counts = drawn.members, drawn.noisy
             row[: len(released)] = there[released]
             if counts is not None and not isinstance(inner, LimitedDomain):
                 above = np.array(counts, np.int64) - inner.threshold(utility)

@@ -51,6 +51,11 @@ from winnow.numbers.audit.joint import joint_enumerated, joint_faithful, joint_t
 from winnow.numbers.bounds.audit import bounds_enumerated, bounds_faithful, bounds_twins
 from winnow.numbers.histogram.audit import histogram_enumerated, histogram_twins
 from winnow.numbers.moments.audit import moments_enumerated, moments_faithful, moments_twins
+from winnow.numbers.regress.audit import (
+    regression_enumerated,
+    regression_faithful,
+    regression_twins,
+)
 from winnow.release.graphical.audit.claims import (
     marginal_rounds_enumerated,
     marginal_rounds_faithful,
@@ -161,6 +166,7 @@ def _tables(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from histogram_enumerated()
     yield from moments_enumerated(quick=quick)
     yield from bounds_enumerated()
+    yield from regression_enumerated(quick=quick)
     yield from tables_faithful(quick=quick, seed=seed)
     yield from linear_faithful(quick=quick, seed=seed)
     yield from cut_faithful(seed=seed)
@@ -171,6 +177,7 @@ def _tables(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from joint_faithful(quick=quick, seed=seed)
     yield from moments_faithful(quick=quick, seed=seed)
     yield from bounds_faithful(quick=quick, seed=seed)
+    yield from regression_faithful(quick=quick, seed=seed)
     yield from tables_twins(quick=quick, seed=seed)
     yield from cut_twins()
     yield from look_twins()
@@ -186,6 +193,7 @@ def _tables(quick: bool, seed: int) -> Iterator[AuditResult]:
     yield from histogram_twins()
     yield from moments_twins(quick=quick, seed=seed)
     yield from bounds_twins(seed=seed)
+    yield from regression_twins(seed=seed)
 
 
 def _wide(quick: bool, seed: int) -> Iterator[AuditResult]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from inspect import Parameter
 from typing import Annotated, Any, Generic, TypeVar, get_args, get_origin
 
@@ -77,7 +78,7 @@ def typed(record: type[T], given: dict[str, Any]) -> Typed[T]:
                 for each, _ in of_methods(field.option)
             }
             value = field.option.build(value, {n: v for n, v in own.items() if v is not None})
-        elif field.simple == list[str]:
+        elif field.simple == list[str] and not field.numbers:
             listed = None if value is None else [part.strip() for part in value.split(",")]
             value = field.default if listed is None else listed
         said[field.name] = _value(field, value)
@@ -88,6 +89,8 @@ def _value(field: Field, text: Any) -> Any:
     """What was typed, as the record takes it: a number where it is not one of its words."""
     if text is None or text in field.words:
         return text
+    if field.numbers:
+        return _numbers(field, text)
     if field.pair:
         return number_or_pair(flag_of(field), text, single=field.single)
     if not field.or_word:
@@ -98,6 +101,18 @@ def _value(field: Field, text: Any) -> Any:
         ValueError,
     ):
         return field.simple(text)
+
+
+def _numbers(field: Field, text: Any) -> Any:
+    """Numbers with commas between them, as they are written; or one, where it is a number."""
+    if not isinstance(text, str):
+        return text
+    one = int in field.kinds and "," not in text
+    what = "a number, or several" if int in field.kinds else "numbers"
+    wrong = f"{flag_of(field)} {shown(text)}: give {what} with commas between them"
+    with instead(ParameterError(wrong), ValueError, ZeroDivisionError):
+        parts = [Fraction(part.strip()) for part in text.split(",")] if text.strip() else []
+    return int(text) if one and parts and parts[0].denominator == 1 else parts
 
 
 def number_or_pair(flag: str, text: str, *, single: bool = True) -> float | tuple[float, float]:
@@ -153,8 +168,10 @@ def spelled(help: str, flags: dict[str, str]) -> str:
 def _parameter(
     field: Field, help: str, about: Option, maybe: bool = False, needed: bool = False
 ) -> Parameter:
-    kind = str if field.simple == list[str] or field.or_word else field.simple
+    kind = str if field.simple == list[str] or field.or_word or field.numbers else field.simple
     default = None if maybe or field.default == () else field.default
+    if field.numbers and isinstance(default, tuple | int):
+        default = ",".join(map(str, default if isinstance(default, tuple) else [default]))
     if not maybe and (field.needed or needed):
         default = Parameter.empty
     typed_as = typer.Option(

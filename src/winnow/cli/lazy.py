@@ -81,6 +81,12 @@ class LazyGroup(TyperGroup):
             return TyperCommand(cmd_name, help=row.help, rich_help_panel=row.panel)
         return self.commands.get(cmd_name)
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """The list as a page."""
+        from winnow.cli.listing import listing
+
+        formatter.write(listing(self, ctx))
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that is to run, imported now."""
         name, command, rest = super().resolve_command(ctx, args)

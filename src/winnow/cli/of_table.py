@@ -57,24 +57,27 @@ class TableRun:
         what: str,
         private: PrivateTable,
         asked: Callable[..., Any],
-        declared: Schema,
+        declared: Schema | None = None,
         *,
         title: str,
         page: Page | None = None,
         show: Show | None = None,
         draw: Draw | None = None,
-        answers: Callable[[Any, Any], int] = lambda request, about: 0,
     ) -> None:
-        """Release what is asked for of the columns that are declared, once.
+        """Release what is asked for of the columns that are declared, or that it uses, once.
 
-        What cannot be met or saved is refused before anything is read. ``answers`` says how many
-        numbers there will be, of a request and what is public of the table.
+        What cannot be met or saved is refused before anything is read.
         """
         relation, budget = private.account(self.record)
         self._check_targets([*private.files(), private.schema])
-        request, about = asked(budget=budget, seed=self.seed), private.about(declared, relation)
-        request.plan(about)
-        if not (self.out or self.report or self.json) and answers(request, about) > MOST_SHOWN:
+        request = asked(budget=budget, seed=self.seed)
+        if declared is None:
+            used = request.used
+            declared = private.declared(*(used or ()))
+            declared = declared if used is None else declared.subset(used)
+        plan = request.plan(private.about(declared, relation))
+        answers = getattr(plan, "answers", None) or 0
+        if not (self.out or self.report or self.json) and answers > MOST_SHOWN:
             raise ParameterError(
                 f"there are more than {MOST_SHOWN} {what}, too many to show; give --out, --report "
                 "or --json"
@@ -167,13 +170,14 @@ class AssumedTable:
     json: JsonOption = False
 
     def show(self, schema: Schema, request: Any, rows: int | None = None) -> None:
-        """Print the plan of a request for such a table."""
-        from winnow.cli.printing import console, show_json
+        """Print the plan of a request for such a table, of the columns that it uses."""
+        from winnow.cli.printing import show_plan
         from winnow.read.about import table
 
-        about = table(schema, rows=rows, relation=self.relation, max_rows=self.max_rows)
-        planned = request.plan(about)
-        show_json(planned.to_dict()) if self.json else console().print(str(planned), markup=False)
+        used = request.used
+        declared = schema if used is None else schema.subset(used)
+        about = table(declared, rows=rows, relation=self.relation, max_rows=self.max_rows)
+        show_plan(request.plan(about), json=self.json)
 
 
 ASSUMED = AssumedTable()

@@ -61,7 +61,6 @@ AssumedRowsOption = Annotated[
         rich_help_panel=ASKED,
     ),
 ]
-BOUND_CHOSEN = "auto: a tenth of epsilon, or less, looks at how much people have and chooses it."
 AssumedRowsPerPersonOption = Annotated[
     int,
     option("--max-rows", "L", "The most rows of one person.", ASKED),

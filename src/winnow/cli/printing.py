@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from winnow.cli.reporting import manner
+from winnow.core.notebook import InNotebook, card_of
 from winnow.core.notebook import visible as visible
 
 if TYPE_CHECKING:
@@ -120,6 +121,25 @@ def card_grid(card: Card, bars: Sequence[float] | None = None) -> Table:
     drawn = ("█" * round(_LONGEST_BAR * max(0.0, each) / most) for each in bars)
     rows = ([*row, bar] for row, bar in zip(card.rows, drawn, strict=True))
     return grid([*heads, ("", "left")], rows)
+
+
+def show_card(card: Card) -> None:
+    """A card with its parts, as wide as the terminal allows."""
+    show = console()
+    show.print(Text(visible(card.title), style="bold"))
+    for text in card.lead:
+        show.print(Text(text))
+    for each in (card, *(() if card.parts is None else card.parts())):
+        if each.heads:
+            show.print(card_grid(each))
+    for name, text in card.notes:
+        show.print(Text(f"{name}: {text}" if name else text, style="dim"))
+
+
+def show_plan(plan: InNotebook, *, json: bool) -> None:
+    """A plan as its card, or as JSON."""
+    itself: Any = plan
+    show_json(itself.to_dict()) if json else show_card(card_of(plan))
 
 
 def notes(rows: Iterable[tuple[str, str]]) -> Table:

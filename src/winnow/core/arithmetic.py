@@ -12,6 +12,7 @@ a Decimal: it rounds to the thread's default context; `copy_negate` does not.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import (
     MAX_EMAX,
@@ -82,6 +83,8 @@ def log_of_one(x: float) -> float:
     return exponent * LN2 + two_atanh((mantissa - 1.0) / (mantissa + 1.0))
 
 
+FIRST_BITS = 128
+"""How many bits of an item the first of several attempts looks at."""
 _INFINITY = Decimal("Infinity")
 
 
@@ -193,6 +196,61 @@ class Arithmetic:
             if term_high < smallest:
                 return best
             j += 1
+
+
+T = TypeVar("T")
+Enclosed = Callable[[Arithmetic, int], Interval]
+"""A number, known by so many digits and so many bits of the tape."""
+
+
+def refined(attempt: Callable[[Arithmetic, int], T | None]) -> T:
+    """The answer of the first attempt that has one; each has twice the digits and bits.
+
+    An attempt that leaves open what it compares answers None. The bits of a tape are without an
+    end, and what is compared here is equal with probability 0, so one of them has an answer.
+    """
+    digits, bits = 40, FIRST_BITS
+    while True:
+        answer = attempt(Arithmetic(digits), bits)
+        if answer is not None:
+            return answer
+        digits, bits = 2 * digits, 2 * bits
+
+
+def is_above(one: Enclosed, other: Enclosed) -> bool:
+    """Whether one number is larger than another, by as many digits as it takes."""
+
+    def attempt(a: Arithmetic, bits: int) -> bool | None:
+        x, y = one(a, bits), other(a, bits)
+        return True if x.lo > y.hi else False if x.hi < y.lo else None
+
+    return refined(attempt)
+
+
+def floor_of(number: Enclosed) -> int:
+    """A number rounded down; it is an integer with probability 0."""
+
+    def attempt(a: Arithmetic, bits: int) -> int | None:
+        x = number(a, bits)
+        if not (x.lo.is_finite() and x.hi.is_finite()):
+            return None
+        low, high = (Fraction(end).__floor__() for end in (x.lo, x.hi))
+        return low if low == high else None
+
+    return refined(attempt)
+
+
+def largest_of(candidates: list[T], value: Callable[[T, Arithmetic, int], Interval]) -> T:
+    """The candidate with the largest number, of at least one."""
+    left = list(candidates)
+
+    def attempt(a: Arithmetic, bits: int) -> list[T] | None:
+        known = [value(each, a, bits) for each in left]
+        least = max(each.lo for each in known)
+        left[:] = [one for one, at in zip(left, known, strict=True) if at.hi >= least]
+        return left if len(left) == 1 else None
+
+    return left[0] if len(left) == 1 else refined(attempt)[0]
 
 
 def _proper(lo: Decimal, hi: Decimal) -> Interval:

@@ -8,13 +8,14 @@ takes, decides what stage 1 leaves open.
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.arithmetic import Arithmetic, Floats, Interval, log
+from winnow.core.arithmetic import Arithmetic, Enclosed, Floats, Interval, log
 from winnow.core.borders import Border
 from winnow.core.formulas import clock_within, clocks
 from winnow.core.laws import Law
@@ -136,6 +137,19 @@ def noise_interval(
         return law.formulas.within(arithmetic, v, w)
     g = arithmetic.negate(arithmetic.ln(clock_within(arithmetic, w)))
     return law.formulas.largest_within(arithmetic, arithmetic.add(g, log_count))
+
+
+def clock_of(tape: Bits, item: int) -> Enclosed:
+    """The Exp(1) clock -ln V of an item."""
+
+    def clock(arithmetic: Arithmetic, bits: int) -> Interval:
+        known = noise_interval(arithmetic, Law.EXPONENTIAL, tape, item, bits)
+        return Interval(max(known.lo, _ZERO), known.hi)
+
+    return clock
+
+
+_ZERO = Decimal(0)
 
 
 def clock_interval(arithmetic: Arithmetic, tape: Bits, item: int, bits: int) -> Interval:

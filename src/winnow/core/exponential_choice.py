@@ -21,8 +21,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.arithmetic import Arithmetic, exp, log_of_one
-from winnow.core.bounded import noise_interval, noise_of_one
+from winnow.core.arithmetic import Arithmetic, Interval, exp, is_above, log_of_one
+from winnow.core.bounded import clock_of, noise_of_one
 from winnow.core.laws import Law
 from winnow.core.tape import Tape
 
@@ -92,14 +92,8 @@ def _kept(clocks: Tape, attempt: int, exponent: Fraction, factor: Fraction) -> b
 
 def kept_exactly(clocks: Tape, attempt: int, exponent: Fraction, factor: Fraction) -> bool:
     """True with probability factor exp(-exponent), by as many digits as it takes."""
-    digits, bits = 40, 128
-    while True:
-        arithmetic = Arithmetic(digits)
-        clock = noise_interval(arithmetic, Law.EXPONENTIAL, clocks, attempt, bits)
-        log = arithmetic.ln(arithmetic.fraction(factor))
-        passed = arithmetic.subtract(arithmetic.fraction(exponent), log)
-        if clock.lo > passed.hi:
-            return True
-        if clock.hi <= passed.lo:
-            return False
-        digits, bits = 2 * digits, 2 * bits
+
+    def passed(a: Arithmetic, bits: int) -> Interval:
+        return a.subtract(a.fraction(exponent), a.ln(a.fraction(factor)))
+
+    return is_above(clock_of(clocks, attempt), passed)

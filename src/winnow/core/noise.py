@@ -19,8 +19,8 @@ from operator import add
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.arithmetic import Arithmetic, log_of_one
-from winnow.core.bounded import first_clocks, noise, noise_interval, noise_of_one
+from winnow.core.arithmetic import floor_of, is_above, log_of_one
+from winnow.core.bounded import clock_of, first_clocks, noise, noise_of_one
 from winnow.core.laws import Law
 from winnow.core.tape import CHUNK, BitStream, Tape, Words
 from winnow.core.threads import each, ranges
@@ -157,16 +157,8 @@ def _floors(
 
 
 def _exact_floor(tape: Tape, item: int, scale: Fraction) -> int:
-    digits, bits = 40, 128
-    while True:
-        arithmetic = Arithmetic(digits)
-        clock = noise_interval(arithmetic, Law.EXPONENTIAL, tape, item, bits)
-        value = arithmetic.times(clock, scale)
-        if value.lo.is_finite() and value.hi.is_finite():
-            low, high = (Fraction(end).__floor__() for end in (value.lo, value.hi))
-            if low == high or high <= 0:
-                return max(high, 0)
-        digits, bits = 2 * digits, 2 * bits
+    clock = clock_of(tape, item)
+    return floor_of(lambda a, bits: a.times(clock(a, bits), scale))
 
 
 Integers = NDArray[np.int64]
@@ -283,11 +275,4 @@ def _kept(tape: Tape, candidates: Integers, variance: Fraction) -> NDArray[np.bo
 def _exceeds(tape: Tape, item: int, candidate: int, variance: Fraction) -> bool:
     distance = abs(candidate) - variance / _scale(variance)
     wanted = distance * distance / (2 * variance)
-    digits, bits = 40, 128
-    while True:
-        clock = noise_interval(Arithmetic(digits), Law.EXPONENTIAL, tape, item, bits)
-        if clock.lo.is_finite() and Fraction(clock.lo) > wanted:
-            return True
-        if clock.hi.is_finite() and Fraction(clock.hi) <= wanted:
-            return False
-        digits, bits = 2 * digits, 2 * bits
+    return is_above(clock_of(tape, item), lambda a, _: a.fraction(wanted))

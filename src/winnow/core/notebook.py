@@ -1,7 +1,7 @@
 """One document for whoever looks: a table, what is said of it, and a picture where there is one.
 
-``Card.html`` is what Jupyter shows of it; terminals (``cli.printing``) and pages (``show.report``)
-show the same card in their way.
+``Card.html`` is what Jupyter shows of it; terminals (``cli.printing``), reports (``show.report``)
+and the pages of a server (``serve.results``) show the same card in their way.
 
 Labels are data of users: every text is escaped here, and nothing else makes markup. Styles stand
 in the elements, because notebooks drop others.
@@ -10,11 +10,11 @@ in the elements, because notebooks drop others.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from html import escape
-from itertools import islice
+from itertools import islice, product, repeat
 from typing import Any, ClassVar, Self, overload
 
 from winnow.core.unit import about_counted
@@ -24,6 +24,27 @@ MOST_ROWS = 12
 """Rows of a table that a notebook shows; the rest is counted."""
 _LONGEST = 300
 _SMALL = "color:#596473;font-size:90%;max-width:52em"
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """Numbers with labels along their axes, and from where to where each may really lie."""
+
+    labels: tuple[Sequence[Any], ...]
+    values: Any
+    """An array with an axis for each list of labels."""
+    low: Any = None
+    high: Any = None
+    counts: bool = field(default=True, kw_only=True)
+    """Whether they count something, so that a part of one is noise."""
+
+    def rows(self) -> Iterator[tuple[str, float, float | None, float | None]]:
+        """A name, the number and the ends of its interval, one after another."""
+        names = (", ".join(map(str, each)) for each in product(*self.labels))
+        low, high = (
+            repeat(None) if end is None else end.ravel().tolist() for end in (self.low, self.high)
+        )
+        return zip(names, self.values.ravel().tolist(), low, high, strict=False)
 
 
 @dataclass(frozen=True)
@@ -38,21 +59,39 @@ class Card:
     """How many of the last columns are numbers."""
     most: int | None = None
     """How many rows a notebook shows; None: all."""
+    lead: Sequence[str] = ()
+    """Between the title and the table: what was decided, and why."""
     notes: Sequence[tuple[str, str]] = ()
     """Below the table: a name and a text."""
     folded: Sequence[tuple[str, str]] = ()
     """Behind a click: the receipt."""
     picture: Callable[[], bytes] | None = None
     """Draws a PNG file, where matplotlib is installed."""
+    chart: Callable[[], Chart] | None = None
+    """The numbers of a picture, for whoever draws one."""
+    parts: Callable[[], Sequence[Card]] | None = None
+    """The tables that it is made of, each with what is drawn of it, where there is room for all."""
 
     def with_notes(self, *notes: tuple[str, str], folded: Sequence[tuple[str, str]] = ()) -> Card:
         """This card with more below it; what is there already is not said again."""
         more = [note for note in notes if note not in self.notes]
         return replace(self, notes=(*self.notes, *more), folded=(*self.folded, *folded))
 
+    def text(self) -> str:
+        """The card as plain text, with its parts."""
+        blocks = [[self.title, *self.lead], self._ruled()]
+        blocks += [] if self.parts is None else [part._ruled() for part in self.parts()]
+        blocks.append([f"{name}: {text}" if name else text for name, text in self.notes])
+        return "\n\n".join("\n".join(block) for block in blocks if block)
+
+    def _ruled(self) -> list[str]:
+        texts = range(len(self.heads) - self.numeric)
+        return ruled([self.heads, *self.rows], texts) if self.heads else []
+
     def html(self) -> str:
         """The card as markup."""
         parts = [f'<div style="font-weight:600;margin:.3em 0">{escaped(self.title)}</div>']
+        parts += [f'<div style="{_SMALL}">{escaped(text)}</div>' for text in self.lead]
         if self.rows or self.heads:
             parts.append(_table(self.heads, self.rows[: self.most], self.numeric))
         if self.most is not None and len(self.rows) > self.most:
@@ -95,6 +134,13 @@ class InNotebook(ABC):
 
     def _repr_html_(self) -> str:
         return self._card().html()
+
+
+class Printed(InNotebook):
+    """Something that is printed as a card, too."""
+
+    def __str__(self) -> str:
+        return self._card().text()
 
 
 class ReleasedValue(InNotebook):
@@ -143,10 +189,16 @@ def pairs_card(title: str, rows: Sequence[tuple[str, str]]) -> Card:
     return Card(title, (), rows)
 
 
-def lines_card(title: str, lines: Sequence[Sequence[str]], *notes: str, texts: int = 1) -> Card:
+def lines_card(
+    title: str,
+    lines: Sequence[Sequence[str]],
+    *notes: str,
+    texts: int = 1,
+    lead: Sequence[str] = (),
+) -> Card:
     """A table of texts, its first line the headings; the first columns are texts."""
     heads, rows = lines[0], lines[1:]
-    card = Card(title, heads, rows, len(heads) - texts)
+    card = Card(title, heads, rows, len(heads) - texts, lead=[text for text in lead if text])
     return card.with_notes(*(("", note) for note in notes if note))
 
 

@@ -169,6 +169,12 @@ class Field:
         """Whether it takes two numbers, which a line writes as LOW,HIGH."""
         return any(get_origin(kind) is tuple and ... not in get_args(kind) for kind in self.kinds)
 
+    @cached_property
+    def numbers(self) -> bool:
+        """Whether it takes a list of numbers, which a line writes with commas."""
+        lists = (get_args(kind)[0] for kind in self.kinds if get_origin(kind) is Sequence)
+        return str not in self.kinds and any(part not in (str, int) for part in lists)
+
     @property
     def single(self) -> bool:
         """Whether it takes one number."""

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from winnow.core.checks import Real
 from winnow.errors import ParameterError
 
+UNKNOWN = "this error cannot be predicted; give epsilon"
+"""What is said where nothing is known of an error."""
 _TRIES, _QUICK = 60, 8
 """So many tries at most; where so few do not do, every second one halves what is left."""
 _LEAST_EPSILON, _MOST_EPSILON = 2.0**-20, 2.0**20
@@ -19,11 +21,16 @@ _TINY = 1e-12
 
 
 def epsilon_for(
-    epsilon: Real | None, error: Real | None, error_at: Callable[[float], float | None]
+    epsilon: Real | None,
+    error: Real | None,
+    error_at: Callable[[float], float | None],
+    *,
+    unknown: str = UNKNOWN,
 ) -> Real:
     """The epsilon that was given, or the one found for an error; one of the two is given.
 
-    ``error_at`` says what to expect at an epsilon; None: nothing is known of it.
+    ``error_at`` says what to expect at an epsilon; None: nothing is known of it, which is refused
+    by saying ``unknown``.
     """
     if epsilon is not None and error is not None:
         raise ParameterError("epsilon and error are both given; leave out one of them")
@@ -33,10 +40,10 @@ def epsilon_for(
         raise ParameterError(
             "epsilon is missing; give epsilon=, or error= for the least epsilon that reaches it"
         )
-    return _least_epsilon(error_at, float(error))
+    return _least_epsilon(error_at, float(error), unknown)
 
 
-def _least_epsilon(error_at: Callable[[float], float | None], error: float) -> float:
+def _least_epsilon(error_at: Callable[[float], float | None], error: float, unknown: str) -> float:
     """The least epsilon, to four digits, whose error is at most the wanted one.
 
     Errors fall about as one over epsilon, so that the slope between two tries leads there.
@@ -45,7 +52,7 @@ def _least_epsilon(error_at: Callable[[float], float | None], error: float) -> f
     def expected(epsilon: float) -> float:
         predicted = error_at(epsilon)
         if predicted is None:
-            raise ParameterError("this error cannot be predicted; give epsilon")
+            raise ParameterError(unknown)
         return max(predicted, _TINY)
 
     low, high, size, slope = _LEAST_EPSILON, math.inf, 1.0, -1.0

@@ -128,11 +128,6 @@ def planned(asked: Describe, about: Any) -> DescribePlan:
         raise ParameterError("a description needs the schema; give wn.plan.table(schema)")
     schema = public.schema
     for column in schema.columns:
-        if column.grid is not None and column.grid.unit:
-            raise ParameterError(
-                f"the column {column.name!r} holds dates or times, which are not described; leave "
-                "it out (table.restrict, --columns), and take wn.quantiles and wn.moments of it"
-            )
         if column.grid is None and column.cardinality > MOST_VALUES:
             raise ParameterError(
                 f"the column {column.name!r} has {column.cardinality:,} values, and at most "

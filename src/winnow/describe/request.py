@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
 from winnow.core.checks import Real, probability
-from winnow.core.options import EPSILON, Checked, Option
-from winnow.core.request import Run, run_of
-from winnow.errors import ParameterError
+from winnow.core.options import EPSILON, Option
+from winnow.core.request import Run, VerbRequest
 from winnow.numbers.request import Quantiles
 
 if TYPE_CHECKING:
@@ -18,16 +17,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Describe(Checked):
+class Describe(VerbRequest):
     """Every column of a table, in one charge."""
+
+    no_rounds = "a description has none"
 
     epsilon: Annotated[Real, EPSILON] = field()
     quantiles: Annotated[
         Sequence[Real],
         Option(
-            "Which quantiles of columns of numbers, from 0 to 1; none: leave them out.",
+            "Which quantiles of columns of numbers, from 0 to 1; an empty list leaves them out.",
             "Q,...",
-            where=("body",),
         ),
     ] = (0.25, 0.5, 0.75)
     bins: Annotated[
@@ -58,15 +58,6 @@ class Describe(Checked):
         probability(level=self.level)
         if len(self.quantiles):
             Quantiles("x", self.quantiles, epsilon=1)  # refuses what are no quantiles
-        if self.running.progress is not None:
-            raise ParameterError(
-                "progress= is for rounds, and a description has none; leave it out"
-            )
-
-    @property
-    def running(self) -> Run:
-        """How it runs."""
-        return run_of(self.run)
 
     def plan(self, about: Any) -> DescribePlan:
         """What is charged, drawn and promised, from what is public of the table."""

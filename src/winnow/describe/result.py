@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from winnow.core.column import Column
 from winnow.core.drawing import Plotted
 from winnow.core.frames import Columns, plain_column
-from winnow.core.notebook import MOST_ROWS, Card, number_text
+from winnow.core.notebook import MOST_ROWS, Card, Chart, columns_card, number_text
 from winnow.core.saving import Saved
 from winnow.errors import ParameterError
 from winnow.foreign import shown
@@ -33,14 +34,17 @@ _BLOCKS = " ▁▂▃▄▅▆▇█"
 class Described:
     """A released number with its standard error and the ends of its interval."""
 
-    value: float
+    value: Any
+    """A number; of dates and times the mean is a text, and so are the ends of its interval."""
     standard_error: float
-    low: float
-    high: float
+    low: Any
+    high: Any
 
     def __str__(self) -> str:
+        if isinstance(self.value, str):
+            return f"{self.value} ({self.low} to {self.high})"
         if not self.standard_error:
-            return number_text(self.value)
+            return f"{self.value:,.0f}"  # a public count
         reach = max(self.high - self.value, self.value - self.low)
         return f"{number_text(self.value)} ± {number_text(reach)}"
 
@@ -76,6 +80,11 @@ class ColumnSummary:
     """Of other columns: how many different values are declared."""
 
     @property
+    def unit(self) -> str:
+        """Of dates and times: what a deviation counts; empty: it is a column of numbers."""
+        return "" if self.histogram is None else self.histogram.time_unit
+
+    @property
     def shape(self) -> str:
         """The histogram as a line of blocks; empty: there is none."""
         if self.histogram is None:
@@ -100,6 +109,23 @@ class ColumnSummary:
             for row in zip(*(columns[name].tolist() for name in _OF_BINS), strict=True):
                 if row[0] not in self.histogram.further:
                     yield f"rows in {row[0]}", *row[1:], none
+
+    def _card(self) -> Card:
+        if self.histogram is not None:
+            return replace(self.histogram._card(), title=self.name)
+        held = [number for _, number in self.top]
+        columns: Columns = {
+            "is": plain_column([value for value, _ in self.top]),
+            "rows": np.array([number.value for number in held]),
+            "low": np.array([number.low for number in held]),
+            "high": np.array([number.high for number in held]),
+        }
+        left, title = self.values - len(self.top), self.name
+        if left > 0:
+            title = f"{self.name}: the {len(self.top)} most common of {self.values:,}"
+        names = columns["is"].tolist()
+        chart = partial(Chart, (names,), *(columns[name] for name in ("rows", "low", "high")))
+        return replace(columns_card(title, columns, 1), chart=chart)
 
     def to_dict(self) -> dict[str, Any]:
         """This column as plain data, ready for JSON."""
@@ -168,7 +194,10 @@ class Description(Plotted, Saved):
         )
 
     def to_columns(self) -> Columns:
-        """One row for each number: column, statistic, value, error and interval."""
+        """One row for each number: column, statistic, value, error and interval.
+
+        Beside means and quantiles of dates and times, which are texts, all values are texts, too.
+        """
         rows = self.rows
         lines: list[tuple[Any, ...]] = [
             ("", "rows", rows.value, rows.standard_error, rows.low, rows.high, float("nan"))
@@ -176,7 +205,7 @@ class Description(Plotted, Saved):
         lines += [(each.name, *line) for each in self.columns for line in each.lines()]
         heads = ("column", "statistic", "value", "standard_error", "low", "high", "rank_error")
         return {
-            head: plain_column(list(held))
+            head: plain_column(_of_one_kind(held))
             for head, held in zip(heads, zip(*lines, strict=True), strict=True)
         }
 
@@ -188,8 +217,8 @@ class Description(Plotted, Saved):
         heads += ["rank error", "most common values, or histogram"]
         lines = []
         for each in self.columns:
-            told = [each.missing, each.mean, each.deviation]
-            line = [each.name, *("" if held is None else str(held) for held in told)]
+            told = ["" if h is None else str(h) for h in (each.missing, each.mean, each.deviation)]
+            line = [each.name, *told[:2], f"{told[2]} {each.unit}s" if each.unit else told[2]]
             line += [number_text(q.value) for q in each.quantiles] or [""] * len(asked)
             most = max((q.rank_error for q in each.quantiles), default=None)
             line.append("" if most is None else f"{most:,.0f} rows")
@@ -221,9 +250,16 @@ class Description(Plotted, Saved):
 
     def _card(self) -> Card:
         heads, lines = self.table()
+        told = [i for i in range(len(heads)) if i == 0 or any(line[i] for line in lines)]
+        heads, lines = [heads[i] for i in told], [[line[i] for i in told] for line in lines]
         title = f"{self.rows} rows, {len(self.columns)} columns"
-        card = Card(title, heads, lines, 0, MOST_ROWS, picture=self._picture)
+        card = Card(title, heads, lines, 0, MOST_ROWS, picture=self._picture, parts=self._parts)
         return card.with_notes(("errors", self.note))
+
+    def _parts(self) -> list[Card]:
+        """All columns in a table, then one by one: a histogram, or the most common values."""
+        every = replace(self._card(), title="Every column", picture=None, parts=None)
+        return [every, *(each._card() for each in self.columns)]
 
     def _picture(self, ending: str = ".png") -> bytes:
         from winnow.show.plots.description import draw_description
@@ -286,8 +322,10 @@ def _all_of(held: Estimates, level: float, *, simultaneous: bool = False) -> lis
 
 def _moment(moments: ReleasedMoments, column: str, statistic: str) -> Described:
     held = moments.of(column, statistic)
-    parts = (held.value, held.standard_error, held.low, held.high)
-    return Described(*(float(part) for part in parts))
+    value, low, high = (
+        each if isinstance(each, str) else float(each) for each in (held.value, held.low, held.high)
+    )
+    return Described(value, float(held.standard_error), low, high)
 
 
 def _quantiles(
@@ -296,6 +334,13 @@ def _quantiles(
     errors = {row.quantile: (row.rank_error, row.bound) for row in expected}
     pairs = zip(released.quantiles, released.values.tolist(), strict=True)
     return tuple(DescribedQuantile(q, value, *errors[q]) for q, value in pairs)
+
+
+def _of_one_kind(values: tuple[Any, ...]) -> list[Any]:
+    """Numbers, or texts where one is a text; a file has one type for each column."""
+    if not any(isinstance(value, str) for value in values):
+        return list(values)
+    return ["" if value != value else str(value) for value in values]
 
 
 def _percent(quantile: float) -> str:

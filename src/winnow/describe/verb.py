@@ -6,7 +6,8 @@ from winnow.core.options import takes
 from winnow.core.released import Released
 from winnow.describe.request import Describe
 from winnow.describe.result import Description
-from winnow.read.crossing import SealedTable, sealed_table
+from winnow.read.crossing import SealedTable
+from winnow.read.table_plan import released_of
 
 
 @takes(Describe)
@@ -27,10 +28,4 @@ def describe(table: SealedTable, asked: Describe) -> Released[Description]:
 
     The neighbour relation is the table's. ``wn.plan.describe`` says the errors beforehand.
     """
-    return description_of(table, asked)
-
-
-def description_of(table: SealedTable, asked: Describe) -> Released[Description]:
-    """Plan what is asked of a table, and run it."""
-    sealed = sealed_table(table)
-    return asked.plan(sealed).run(sealed, budget=asked.budget, seed=asked.seed)
+    return released_of(table, asked)

@@ -25,7 +25,7 @@ from winnow.experiments.experiment import (
     Rows,
     uniforms,
 )
-from winnow.select.mechanisms.ranked_conditional import DistanceToInstability
+from winnow.select.mechanisms.conditional import DistanceToInstability
 from winnow.select.plan.chances import GapProfile
 from winnow.select.plan.margin import COMPARED, MarginQuestion, margin_chances
 

@@ -13,7 +13,6 @@ from winnow.core.utility import Utility
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.read.baskets import SealedBaskets
-from winnow.select.mechanisms.ranked_lists import items_moved
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,3 +111,8 @@ def baskets(
         max_items=None if max_items is None else int(max_items),
         max_baskets=int(max_baskets),
     )
+
+
+def items_moved(max_items: int | None, size: int, rows: int) -> int | None:
+    """How many itemsets one person can be counted for, at least 1; None: no bound."""
+    return None if max_items is None else rows * max(1, comb(max_items, size))

@@ -15,9 +15,9 @@ from winnow.core.cut import laplace_margin
 from winnow.core.key import Key
 from winnow.core.noise import discrete_laplace_array
 from winnow.core.noisy_top.classes import _uniform_subset as uniform_subset
-from winnow.core.noisy_top.count_classes import CountClasses
+from winnow.core.noisy_top.count_classes import ListedClasses
 from winnow.core.noisy_top.draw import SMALLEST_SCALE
-from winnow.core.noisy_top.ranked import Ranked
+from winnow.core.noisy_top.universe import Drawn, Found, Universe
 from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.tape import BitStream, Tape
@@ -29,9 +29,9 @@ from winnow.privacy import Guarantee, Promise, guarantee_of
 from winnow.privacy.rounding import stated_at_least
 from winnow.read.baskets import SealedBaskets
 from winnow.read.kept import KeptBaskets, Snapshot, changed
+from winnow.select.crossing.selection import Pick
 from winnow.select.lists import CountedItems
 from winnow.select.mechanisms.noisy_counts import promise_with_counts
-from winnow.select.mechanisms.ranked import Found, RankedSelection
 
 FREE_SIZE = 4
 """Itemsets of up to so many items are mined whatever baskets hold: a basket of n items has fewer
@@ -67,7 +67,7 @@ class FrequentItemsets:
         the event is that of one number.
     """
 
-    selection: RankedSelection
+    selection: Pick
     size: int
     k: int = 1
     counts_epsilon: Real | None = None
@@ -128,7 +128,7 @@ class FrequentItemsets:
                 f"{self.selection.title} counts baskets in memory; read them with keep='memory', "
                 "or choose another method"
             )
-        self.selection.check(about.utility, total)
+        self.selection.check_public(about.utility, total)
         if self.counts_epsilon is not None and not (
             self.noise_scale(about, 1) > SMALLEST_SCALE
             and self.noise_scale(about, self._most_numbers()) < 2**50
@@ -216,8 +216,8 @@ class FrequentItemsets:
         else:
             mined = _InMemory(content, self.size, names, known=True)
 
-        def draw(ranked: Ranked) -> list[Found]:
-            return self.selection.draw(ranked, utility, tape.child("selection"))
+        def draw(universe: Universe) -> Drawn:
+            return self.selection._draw(universe, utility, tape.child("selection"))
 
         found = mined.drawn(draw)
         if not self.selection.ordered:
@@ -256,7 +256,7 @@ def _longest(size: int) -> int | None:
     return longest - 1 if longest > size else None
 
 
-Draw = Callable[[Ranked], list[Found]]
+Draw = Callable[[Universe], Drawn]
 
 
 class _InMemory:
@@ -268,7 +268,7 @@ class _InMemory:
 
     def drawn(self, draw: Draw) -> list[Found]:
         """What is drawn, with its support."""
-        return [(support, tuple(itemset)) for support, itemset in draw(self._ranked)]
+        return [(support, tuple(itemset)) for support, itemset in draw(self._ranked).found]
 
     def named(self, itemset: tuple[int, ...]) -> tuple[Any, ...]:
         """The labels of an itemset."""
@@ -296,7 +296,8 @@ class _InEngine:
 
         with self._baskets.itemsets(self._size).snapshot() as asked:
             many = None if self._texts is None else len(self._texts)
-            found = draw(_Places(asked.sizes(), self._size, many, partial(self._seen, asked)))
+            places = _Places(asked.sizes(), self._size, many, partial(self._seen, asked))
+            found = draw(places).found
             names = iter(asked.members([place for count, place in found if count]))
         codes = {text: code for code, text in enumerate(self._texts or ())}
         self._winners = []
@@ -335,7 +336,7 @@ class _InEngine:
         )
 
 
-class _Places(CountClasses):
+class _Places(ListedClasses):
     """All itemsets of a size by their support: those of one have places, and nobody has others."""
 
     def __init__(

@@ -22,14 +22,14 @@ from winnow.select.top_k_methods import Canonical, CanonicalAdaptive, Joint, Lim
 
 if TYPE_CHECKING:
     from winnow.itemsets.table import WantedItemsets
-    from winnow.select.mechanisms.ranked import RankedSelection
+    from winnow.select.crossing.selection import Pick
 
 
 @dataclass(frozen=True)
 class ItemsetMethod(Method):
     """How itemsets alone are chosen. One of your own makes a selection from public numbers."""
 
-    def selection(self, wanted: WantedItemsets) -> RankedSelection:
+    def selection(self, wanted: WantedItemsets) -> Pick:
         """The mechanism for what is wanted: a universe of itemsets in, the best of them out."""
         from winnow.itemsets.table import named
 

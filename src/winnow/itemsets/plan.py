@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from winnow.core.checks import exact
-from winnow.core.notebook import Card, InNotebook, text_card
+from winnow.core.notebook import Card, Printed, lines_card
 from winnow.core.options import takes
 from winnow.core.plan import Plan
 from winnow.itemsets.about import AboutBaskets, about_baskets, check_sealed
@@ -30,7 +30,7 @@ class ItemsetRow:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ItemsetPlan(Plan[SealedBaskets, Any], InNotebook):
+class ItemsetPlan(Printed, Plan[SealedBaskets, Any]):
     """What ``winnow.itemsets`` charges, draws and promises, before baskets are looked at."""
 
     mechanism: FrequentItemsets
@@ -96,20 +96,18 @@ class ItemsetPlan(Plan[SealedBaskets, Any], InNotebook):
         }
 
     def _card(self) -> Card:
-        return text_card(str(self))
-
-    def __str__(self) -> str:
         what = "items are private" if self.itemsets is None else f"of {self.itemsets:,}"
-        lines = [
+        title = (
             f"{self.k:,} itemsets of size {self.size} ({what}), epsilon {self.epsilon:.6g}, delta "
             f"{self.delta:.6g}: the support from which on the last is found as often as not"
-        ]
-        lines += [f"{row.mechanism:<20}{math.ceil(row.support):,} baskets" for row in self.compared]
-        lines.append("if supports fall as rank^(-1/3): assumed, since no data are read")
+        )
+        lead = [f"runs: {self.name}, {self.guarantee}"]
+        lead += [f"why: {self.reason}"] * bool(self.reason)
+        notes = ["if supports fall as rank^(-1/3): assumed, since no data are read"]
         if isinstance(self.mechanism.selection, WeightedOrSelected | WeightedOrCanonical):
-            lines.append("where supports turn out lower, auto finds more by weighted counts")
-        lines.append(f"runs: {self.name}, {self.guarantee}")
-        return "\n".join(lines + [f"why: {self.reason}"] * bool(self.reason))
+            notes.append("where supports turn out lower, auto finds more by weighted counts")
+        rows = [[row.mechanism, f"{math.ceil(row.support):,}"] for row in self.compared]
+        return lines_card(title, [["mechanism", "baskets"], *rows], *notes, lead=lead)
 
 
 @takes(Itemsets)

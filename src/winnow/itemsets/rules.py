@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, overload
 
@@ -14,7 +14,7 @@ from winnow.core.checks import probability
 from winnow.core.cut import laplace_margin
 from winnow.core.drawing import Plotted
 from winnow.core.frames import Columns, Framed, plain_column
-from winnow.core.notebook import Card, ReleasedValue, columns_card
+from winnow.core.notebook import Card, Chart, ReleasedValue, columns_card
 from winnow.errors import ParameterError
 from winnow.foreign import shown
 from winnow.select.lists import CountedItems
@@ -190,7 +190,12 @@ class ItemsetSupports(Plotted, Framed):
 
     def _card(self) -> Card:
         title = f"{len(self.itemsets)} itemsets, of about {self.baskets:,} baskets"
-        return columns_card(title, self.to_columns(), 1)
+        return replace(columns_card(title, self.to_columns(), 1), chart=self._chart)
+
+    def _chart(self) -> Chart:
+        columns = self.to_columns()
+        noisy, off = columns["support"], 2 * self.standard_error
+        return Chart((columns["itemset"].tolist(),), noisy, noisy - off, noisy + off)
 
     def to_dict(self) -> dict[str, Any]:
         """Itemsets and all noisy supports as plain data, ready for JSON."""

@@ -27,38 +27,37 @@ from winnow.itemsets.mechanisms.chosen import WeightedOrCanonical, WeightedOrSel
 from winnow.itemsets.mechanisms.weighted import WeightedCounts
 from winnow.itemsets.methods import METHODS, ItemsetMethod
 from winnow.mechanisms import ITEMSETS, row_named, words
-from winnow.select.mechanisms.ranked import RankedNoisyMax, RankedSelection, Repeated
-from winnow.select.mechanisms.ranked_adaptive import SPARE, RankedCanonicalAdaptive, needed_counts
-from winnow.select.mechanisms.ranked_lists import (
-    LARGEST_UNIVERSE,
-    RankedCanonical,
-    RankedLimitedDomain,
-)
+from winnow.select.crossing.selection import LARGEST_UNIVERSE, Pick
+from winnow.select.mechanisms.canonical import Canonical
+from winnow.select.mechanisms.canonical_adaptive import SPARE, CanonicalAdaptive, needed_counts
+from winnow.select.mechanisms.lipschitz import LipschitzMechanism
+from winnow.select.mechanisms.repeated import Repeated
+from winnow.select.mechanisms.unknown_domain import LimitedDomain
 from winnow.select.of_classes import RankedOptions, built, options_for
 
 FALL = 1 / 3
 """How fast supports fall with the rank, as an exponent."""
 
 
-def needed_support(selection: RankedSelection, utility: Utility, total: int | None) -> float:
+def needed_support(selection: Pick, utility: Utility, total: int | None) -> float:
     """The support at the last rank asked for from which on it is about as likely found as not."""
     match selection:
-        case RankedLimitedDomain():
-            listed = selection._explicit()
+        case LimitedDomain():
+            listed = selection
             beyond = ((listed.reach or 0) + 1) / selection.k
             return listed.lead(utility) / (1 - math.pow(beyond, -FALL))
-        case RankedNoisyMax():
+        case LipschitzMechanism():
             return _log(total) / float(selection.scale(utility))
         case Repeated():
             return needed_support(selection.inner, utility, total)
-        case RankedCanonical():
+        case Canonical():
             return _canonical(selection, utility, total)
-        case RankedCanonicalAdaptive():
+        case CanonicalAdaptive():
             return _adaptive(selection, utility, total)
     raise TypeError(f"nothing is predicted for a {type(selection).__name__}")
 
 
-def found_from(selection: RankedSelection, utility: Utility, total: int | None) -> float | None:
+def found_from(selection: Pick, utility: Utility, total: int | None) -> float | None:
     """The support from which on the last itemset is found as often as not; None: not predicted.
 
     Where weighted counts may be taken instead, they find more below it.
@@ -68,16 +67,12 @@ def found_from(selection: RankedSelection, utility: Utility, total: int | None) 
             return found_from(selection.selection, utility, total)
         case WeightedOrCanonical():
             return float(selection.needed)
-        case Repeated() if not isinstance(selection.inner, RankedNoisyMax):
+        case Repeated() if not isinstance(selection.inner, LipschitzMechanism):
             return None
-        case RankedCanonical() if exact("gamma", selection.gamma) != Fraction(1, 2):
+        case Canonical() if exact("gamma", selection.gamma) != Fraction(1, 2):
             return None
         case (
-            RankedLimitedDomain()
-            | RankedNoisyMax()
-            | Repeated()
-            | RankedCanonical()
-            | RankedCanonicalAdaptive()
+            LimitedDomain() | LipschitzMechanism() | Repeated() | Canonical() | CanonicalAdaptive()
         ):
             return needed_support(selection, utility, total)
     return None
@@ -87,14 +82,14 @@ def _log(total: int | None) -> float:
     return math.inf if total is None else math.log(total)
 
 
-def _canonical(selection: RankedCanonical, utility: Utility, total: int | None) -> float:
+def _canonical(selection: Canonical, utility: Utility, total: int | None) -> float:
     """The h best stay and the others are any of the universe: the worst h decides.
 
     Such sets lose half of the support at rank h + 1, and there are C(total, k - h) of them.
     """
     if total is None:
         return math.inf
-    k, scale = selection.k, float(selection._explicit().scale(utility))
+    k, scale = selection.k, float(selection.scale(utility))
     worst = 0.0
     for kept in range(k):
         sets = _log_binomial(total, k - kept)
@@ -102,7 +97,7 @@ def _canonical(selection: RankedCanonical, utility: Utility, total: int | None) 
     return worst
 
 
-def _adaptive(selection: RankedCanonicalAdaptive, utility: Utility, total: int | None) -> float:
+def _adaptive(selection: CanonicalAdaptive, utility: Utility, total: int | None) -> float:
     """A set of every length i up to k: the support that its last itemset needs, and their mean.
 
     The mean is that of logarithms: a mechanism in rounds, which needs the same support for
@@ -157,7 +152,7 @@ class WantedItemsets:
     weighted: bool = True
     """Whether the automatic choice may pay for a look at what weighted counts would find."""
 
-    def compared(self) -> dict[str, tuple[RankedSelection, float]]:
+    def compared(self) -> dict[str, tuple[Pick, float]]:
         """The mechanisms that the automatic choice compares, and the support that each needs."""
         words = [("limited-domain", True)]
         if self.total is not None:
@@ -180,7 +175,7 @@ class WantedItemsets:
 class ItemsetChoice:
     """The selection that will run, and why, where it was chosen automatically."""
 
-    selection: RankedSelection
+    selection: Pick
     reason: str = ""
 
 
@@ -228,7 +223,7 @@ def _looking(asked: WantedItemsets) -> ItemsetChoice | None:
             return None
         whole = WeightedOrCanonical(asked.epsilon, asked.k, 0).sets().set_of(asked.k)
         needed = int(min(_canonical(whole, asked.utility, asked.total), 2.0**50))
-        looks: RankedSelection = WeightedOrCanonical(asked.epsilon, asked.k, needed)
+        looks: Pick = WeightedOrCanonical(asked.epsilon, asked.k, needed)
         reason = f"a set stands out from a support of about {needed} on, and weighted counts find "
         return _if_possible(looks, asked, f"{reason}more far below")
     if asked.accountant == "pure":  # Gaussian noise has no pure epsilon
@@ -247,12 +242,10 @@ def _looking(asked: WantedItemsets) -> ItemsetChoice | None:
     return _if_possible(looks, asked, f"{reason}counts find more below")
 
 
-def _if_possible(
-    looks: RankedSelection, asked: WantedItemsets, reason: str
-) -> ItemsetChoice | None:
+def _if_possible(looks: Pick, asked: WantedItemsets, reason: str) -> ItemsetChoice | None:
     """Noise that does not fit 64 bits is left to selections, which need none."""
     with suppress(ParameterError):
-        looks.check(asked.utility, asked.total)
+        looks.check_public(asked.utility, asked.total)
         return ItemsetChoice(looks, reason)
     return None
 
@@ -269,13 +262,13 @@ def _candidates(k: int, delta: Fraction) -> list[tuple[str, bool]]:
     return [("exponential", True), ("limited-domain", True), *pure]
 
 
-def named(method: Method, wanted: WantedItemsets) -> RankedSelection:
+def named(method: Method, wanted: WantedItemsets) -> Pick:
     """The selection of a method by the row of its word, with its options."""
     said = options_for(row_named(ITEMSETS, method.word()), method)
     return itemset_mechanism(method.word(), wanted, **said)
 
 
-def itemset_mechanism(word: str, wanted: WantedItemsets, **said: Any) -> RankedSelection:
+def itemset_mechanism(word: str, wanted: WantedItemsets, **said: Any) -> Pick:
     """The selection of a word of the table; epsilon and delta are for all of it."""
     ranked = RankedOptions(
         moved=wanted.moved,

@@ -53,7 +53,7 @@ def _grid(column: Column) -> NumberGrid:
     if column.kind == "codes" and not column.hashed and column.codes > 1:
         return NumberGrid(Fraction(0), Fraction(column.codes - 1), Fraction(1))
     raise ParameterError(
-        f"the column {column.name!r} is declared as {column.kind}, which have no quantiles; "
+        f"the column {column.name!r} is declared as {column.kind}, not as numbers; "
         'declare its numbers: {"type": "number", "low": 0, "high": 100, "step": 0.01}, with '
         '"clip": true for what is beyond'
     )

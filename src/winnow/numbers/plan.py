@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from winnow.core.key import Key
 from winnow.core.options import takes
-from winnow.core.wanted import epsilon_for
 from winnow.errors import ParameterError
 from winnow.numbers.about import MOST_DRAWN, AskedColumn, asked_column
 from winnow.numbers.choice import QuantileMechanism, chosen
@@ -91,15 +90,6 @@ def quantiles(about: AboutTable | SealedTable, asked: PlannedQuantiles) -> Quant
     budget=)`` releases it.
     """
     return asked.plan(about)
-
-
-def planned_for(asked: PlannedQuantiles, about: Any) -> QuantilesPlan:
-    """The plan at the epsilon, or at the least that brings the error."""
-
-    def error(epsilon: float) -> float:
-        return planned(asked.at(epsilon), about).error
-
-    return planned(asked.at(epsilon_for(asked.epsilon, asked.error, error)), about)
 
 
 @as_all_there_is

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
 
 from winnow.core.checks import Real, exact
-from winnow.core.options import AUTO, EPSILON, Checked, Methods, Option
-from winnow.core.request import Run, run_of
+from winnow.core.options import AUTO, EPSILON, Methods, Option
+from winnow.core.request import PlannedRequest, Run, VerbRequest
 from winnow.errors import ParameterError
 from winnow.foreign import shown
 from winnow.numbers.methods import METHODS, Halving, QuantileMethod
@@ -26,15 +26,17 @@ FINEST = 10**6
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedQuantiles(Checked):
+class AskedQuantiles(VerbRequest):
     """What quantiles and their plan are asked for alike."""
+
+    no_rounds = "quantiles have none"
 
     column: Annotated[str, Option("The column: numbers on a public grid, or codes.", "COLUMN")] = (
         field(kw_only=False)
     )
     quantiles: Annotated[
         Sequence[Real],
-        Option("Which quantiles, from 0 to 1, such as 0.25,0.5,0.75.", "Q,...", where=("body",)),
+        Option("Which quantiles, from 0 to 1, such as 0.25,0.5,0.75; 0.5 is the median.", "Q,..."),
     ] = field(default=(0.5,), kw_only=False)
     by: Annotated[
         Sequence[str],
@@ -67,19 +69,17 @@ class AskedQuantiles(Checked):
             raise ParameterError(f"column={shown(self.column)} is not a name; give a text")
         if isinstance(self.by, str) or not isinstance(self.by, Sequence):
             raise ParameterError(f"by={shown(self.by)} is not a list; give a list of columns")
-        if self.running.progress is not None:
-            raise ParameterError("progress= is for rounds, and quantiles have none; leave it out")
         self.parts  # noqa: B018 - refuses what are no quantiles
+
+    @property
+    def used(self) -> list[str]:
+        """The columns of the table that it is about."""
+        return list(dict.fromkeys([*self.by, self.column]))
 
     @property
     def level(self) -> Real | None:
         """With what probability intervals hold; None: there are none."""
         return self.method.level if isinstance(self.method, Halving) else None
-
-    @property
-    def running(self) -> Run:
-        """How it runs."""
-        return run_of(self.run)
 
     @cached_property
     def parts(self) -> tuple[tuple[int, ...], int]:
@@ -108,11 +108,6 @@ class AskedQuantiles(Checked):
             )
         return tuple(int(number * whole) for number in fractions), whole
 
-    def at(self, epsilon: Real) -> Quantiles:
-        """The release at an epsilon."""
-        said = {each.name: getattr(self, each.name) for each in fields(AskedQuantiles)}
-        return Quantiles(**{**said, "epsilon": epsilon})
-
 
 @dataclass(frozen=True, kw_only=True)
 class Quantiles(AskedQuantiles):
@@ -129,8 +124,10 @@ class Quantiles(AskedQuantiles):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannedQuantiles(AskedQuantiles):
+class PlannedQuantiles(PlannedRequest["QuantilesPlan"], AskedQuantiles):
     """Quantiles that are to be planned, by their epsilon or by the error that is wanted."""
+
+    of = Quantiles
 
     error: Annotated[
         Real | None,
@@ -140,9 +137,3 @@ class PlannedQuantiles(AskedQuantiles):
             above=0,
         ),
     ] = None
-
-    def plan(self, about: Any) -> QuantilesPlan:
-        """The plan at epsilon=, or at the least epsilon that brings the error."""
-        from winnow.numbers.plan import planned_for
-
-        return planned_for(self, about)

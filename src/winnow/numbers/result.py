@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.frames import Columns, labelled
-from winnow.core.notebook import Card, ReleasedValue, columns_card
+from winnow.core.notebook import Card, Chart, ReleasedValue, columns_card
 from winnow.core.saving import Saved
 
 Floats = NDArray[Any]
@@ -91,9 +91,16 @@ class ReleasedQuantiles(ReleasedValue, Saved):
     def _card(self) -> Card:
         title = f"Quantiles of {self.column}: {self.values.size:,} released"
         card = columns_card(title, self.to_columns(), len(self.by) + 1)
+        if self.values.dtype != object:  # dates and times are not drawn
+            card = replace(card, chart=self._chart)
         if self.level is None:
             return card
         return card.with_notes(("intervals", f"{100 * self.level:g} %, all of a group at once"))
+
+    def _chart(self) -> Chart:
+        labels = [", ".join(map(str, group)) for group in self.groups]
+        axes = (labels, self.quantiles) if self.by else (self.quantiles,)
+        return Chart(axes, self.values, self.low, self.high)
 
     def __repr__(self) -> str:
         of = f" by {', '.join(self.by)}" if self.by else ""

@@ -6,7 +6,8 @@ from winnow.core.options import takes
 from winnow.core.released import Released
 from winnow.numbers.request import Quantiles
 from winnow.numbers.result import ReleasedQuantiles
-from winnow.read.crossing import SealedTable, sealed_table
+from winnow.read.crossing import SealedTable
+from winnow.read.table_plan import released_of
 
 
 @takes(Quantiles)
@@ -35,10 +36,4 @@ def quantiles(table: SealedTable, asked: Quantiles) -> Released[ReleasedQuantile
 
     ``wn.plan.quantiles`` says beforehand by how many rows each is off.
     """
-    return quantiles_of(table, asked)
-
-
-def quantiles_of(table: SealedTable, asked: Quantiles) -> Released[ReleasedQuantiles]:
-    """Plan what is asked of a table, and run it."""
-    sealed = sealed_table(table)
-    return asked.plan(sealed).run(sealed, budget=asked.budget, seed=asked.seed)
+    return released_of(table, asked)

@@ -31,6 +31,8 @@ from winnow.numbers.moments.plan import MomentsPlan as MomentsPlan
 from winnow.numbers.moments.plan import moments as moments
 from winnow.numbers.plan import QuantilesPlan as QuantilesPlan
 from winnow.numbers.plan import quantiles as quantiles
+from winnow.numbers.regress.plan import RegressionPlan as RegressionPlan
+from winnow.numbers.regress.plan import regress as regress
 from winnow.read.about import AboutTable as AboutTable
 from winnow.read.about import table as table
 from winnow.release.graphical.expected import WideExpected as WideExpected

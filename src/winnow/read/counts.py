@@ -247,7 +247,8 @@ def counts(
     weighed = None
     if person is not None and listed is None:
         weights = WeightsOfSource(engine, query, how.keep, how.parts)
-        weighed = WeighedItems(Sealed(weights, "weights"))
+        travel = engine.takes_names and how.keep != "engine"
+        weighed = WeighedItems(Sealed(weights, "weights"), names_travel=travel)
     choice = None
     if auto:
 

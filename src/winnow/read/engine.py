@@ -88,6 +88,8 @@ class Engine(ABC):
 
     here: ClassVar[bool] = False
     """Whether what runs them is a database of this process."""
+    takes_names: ClassVar[bool] = True
+    """Whether it can be handed any number of private names, out of sight of its logs."""
 
     @classmethod
     @abstractmethod

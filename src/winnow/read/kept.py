@@ -12,7 +12,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from winnow.core.borders import Border
-from winnow.core.noisy_top.count_classes import CountClasses, Drawn, Place
+from winnow.core.noisy_top.count_classes import CountClasses, Place
+from winnow.core.noisy_top.universe import Drawn
 from winnow.errors import DataError, ParameterError
 from winnow.read.engine import refusing
 from winnow.read.scores import Scores
@@ -83,7 +84,7 @@ class KeptCounts(ABC):
         """What ``draw`` makes of the classes: its members, and its noisy counts if released."""
         with self.snapshot() as asked:
             drawn = draw(CountClasses(asked.sizes()))
-            return asked.members(drawn.places), drawn.noisy
+            return asked.members(drawn.members), drawn.noisy
 
 
 class KeptBaskets:

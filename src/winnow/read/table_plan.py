@@ -1,13 +1,14 @@
-"""What all plans of a private table share."""
+"""What all plans of a private table share, and the way from what is asked to a release."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
-from winnow.core.notebook import Card, InNotebook, lines_card, ruled, text_card
+from winnow.core.notebook import Card, Printed, lines_card
 from winnow.core.padding import Padding
 from winnow.core.plan import Plan
+from winnow.core.released import Released
 from winnow.read.about import AboutTable, about_table
 from winnow.read.crossing import SealedTable, sealed_table
 
@@ -15,7 +16,7 @@ R = TypeVar("R", covariant=True)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TablePlan(Plan[SealedTable, R], InNotebook):
+class TablePlan(Printed, Plan[SealedTable, R]):
     """A plan of a release about a private table: it takes the table that it was made for."""
 
     asked: Any = field(repr=False)
@@ -48,13 +49,30 @@ class TablePlan(Plan[SealedTable, R], InNotebook):
         return clock
 
     def _card(self) -> Card:
-        title = super().__str__().split("\n", 1)[0]
+        title, *lead = Plan.__str__(self).split("\n")
         notes = [line for line in self.lines() if line]
         if not self.table():
-            return text_card("\n".join([title, *notes]))
-        return lines_card(title, self.table(), *notes, texts=len(self._texts))
+            return Card(title, lead=lead, notes=[("", line) for line in notes])
+        texts = min(len(self._texts), len(self.table()[0]) - 1)
+        return lines_card(title, self.table(), *notes, texts=texts, lead=lead)
 
-    def __str__(self) -> str:
-        table = ruled(self.table(), self._texts) if self.table() else []
-        parts = [part for part in (table, self.lines()) if part]
-        return "\n".join([super().__str__(), *(line for part in parts for line in ("", *part))])
+
+class TableRequest(Protocol[R]):
+    """What is asked of a verb about a table."""
+
+    @property
+    def budget(self) -> Any:
+        """What pays for it."""
+
+    @property
+    def seed(self) -> Any:
+        """Makes it repeatable, for tests."""
+
+    def plan(self, about: Any, /) -> Plan[SealedTable, R]:
+        """What is charged, drawn and promised, from what is public of the table."""
+
+
+def released_of(table: SealedTable, asked: TableRequest[R]) -> Released[R]:
+    """Plan what is asked of a table, and run it."""
+    sealed = sealed_table(table)
+    return asked.plan(sealed).run(sealed, budget=asked.budget, seed=asked.seed)

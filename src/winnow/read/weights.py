@@ -28,14 +28,17 @@ class ItemWeights:
     values: NDArray[np.int64] | KeptCounts
 
 
+_NOTHING = ItemWeights((), np.zeros(0, np.int64))
+
+
 class Weights(ABC):
     """The people of a log and their items; private."""
 
     @abstractmethod
-    def summed(self, most: int, without: Sequence[str] = ()) -> ItemWeights:
+    def summed(self, most: int, within: Sequence[str] | None = None) -> ItemWeights:
         """Someone who has d items, ``most`` of which stay, adds ``weight(d)`` to each of these.
 
-        ``weight(most)`` from ``most`` on. Items of ``without`` are nobody's.
+        ``weight(most)`` from ``most`` on. Items that are not ``within`` are nobody's.
         """
 
 
@@ -46,13 +49,15 @@ class WeightsOfSource(Weights):
         self._engine, self._counted = engine, counted
         self._keep, self._parts = keep, parts
 
-    def summed(self, most: int, without: Sequence[str] = ()) -> ItemWeights:
+    def summed(self, most: int, within: Sequence[str] | None = None) -> ItemWeights:
         """Asked of the engine now: of rows that changed since they were counted, the new ones."""
         from winnow.read.engines.weight_query import WeightQuery
 
-        counted, left_out = self._counted, tuple(without) or None
+        if within is not None and not within:
+            return _NOTHING
+        counted, listed = self._counted, None if within is None else tuple(sorted(within))
         query = WeightQuery(
-            counted.item, counted.person, None, counted.salt, left_out, group=counted.group,
+            counted.item, counted.person, None, counted.salt, listed, group=counted.group,
             most=most,
         )  # fmt: skip
         with refusing("the items of the source cannot be weighed"):
@@ -69,9 +74,9 @@ class WeightsOfSource(Weights):
 class NoWeights(Weights):
     """Nobody: for plans and prices, which see no data."""
 
-    def summed(self, most: int, without: Sequence[str] = ()) -> ItemWeights:
+    def summed(self, most: int, within: Sequence[str] | None = None) -> ItemWeights:
         """Nothing."""
-        return ItemWeights((), np.zeros(0, np.int64))
+        return _NOTHING
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,8 @@ class WeighedItems:
     people: Sealed[Weights] = field(repr=False)
     first: Sealed[ItemWeights] | None = field(default=None, repr=False)
     """The weights of all items, where they have been read."""
+    names_travel: bool = True
+    """Whether a release may take names of items from the source and back; public."""
 
     def read(self, most: int) -> WeighedItems:
         """With the weights of all items, read from the source now and sealed again."""
@@ -89,4 +96,4 @@ class WeighedItems:
 
     def made_up(self) -> WeighedItems:
         """Nobody in the place of the people: for prices, which see no data."""
-        return WeighedItems(Sealed(NoWeights(), "weights"))
+        return replace(self, people=Sealed(NoWeights(), "weights"), first=None)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
 from winnow.core.checks import rows_to_release
-from winnow.core.notebook import Card, InNotebook, lines_card, ruled
+from winnow.core.notebook import Card, Printed, lines_card
 from winnow.core.options import AUTO, takes
 from winnow.core.padding import Padding
 from winnow.core.schema import cells_text
-from winnow.core.wanted import epsilon_for
 from winnow.core.workloads.workload import bound_workload
 from winnow.errors import ParameterError
 from winnow.foreign import shown
@@ -34,7 +34,7 @@ SCOPE = (
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ReleasePlan(MethodPlan, InNotebook):
+class ReleasePlan(Printed, MethodPlan):
     """What ``winnow.release`` charges, draws and promises, before rows are looked at."""
 
     asked: Release = field(repr=False)
@@ -116,10 +116,10 @@ class ReleasePlan(MethodPlan, InNotebook):
 
     def table(self) -> list[list[str]]:
         """The comparison as a table, its first line the headings."""
-        lines = [["method", "largest", "mean", "rms", "seconds", "prediction", "note"]]
+        lines = [["method", "note", "prediction", "largest", "mean", "rms", "seconds"]]
         for row in self.compared:
             errors = [error_text(each, self.terms.total) for each in row.errors]
-            lines.append([row.method, *errors, f"{row.seconds:.2g}", row.kind, row.note])
+            lines.append([row.method, row.note, row.kind, *errors, f"{row.seconds:.2g}"])
         return lines
 
     def _title(self) -> str:
@@ -132,16 +132,11 @@ class ReleasePlan(MethodPlan, InNotebook):
         )
 
     def _card(self) -> Card:
-        return lines_card(self._title(), self.table(), f"taken: {self.why}", SCOPE)
-
-    def __str__(self) -> str:
-        lines = self.table()
-        compared = ruled(lines, texts=range(len(lines[0])))
+        lead = [f"taken: {self.why}"]
+        if isinstance(self.expected, WideExpected):
+            lead.append(str(self.expected))
         refused = [f"{word} cannot run: {why}" for word, why in self.refused]
-        model = [] if not isinstance(self.expected, WideExpected) else [str(self.expected), ""]
-        return "\n".join(
-            [self._title(), f"taken: {self.why}", "", *model, *compared, "", *refused, SCOPE]
-        )
+        return lines_card(self._title(), self.table(), *refused, SCOPE, texts=3, lead=lead)
 
 
 def error_text(error: float | None, rows: int | None) -> str:
@@ -163,8 +158,10 @@ def release(about: AboutTable | SealedTable, asked: PlannedRelease) -> ReleasePl
     return asked.plan(about)
 
 
-def planned_for(asked: PlannedRelease, about: AboutTable | SealedTable) -> ReleasePlan:
-    """The plan at an epsilon, or at the least one that brings the wanted error."""
+def errors_of(
+    asked: PlannedRelease, about: AboutTable | SealedTable
+) -> Callable[[float], float | None]:
+    """The largest error to expect, by epsilon: what the table is like is looked at once."""
     known: list[ReleaseTerms] = []
 
     def error(epsilon: float) -> float | None:
@@ -172,7 +169,7 @@ def planned_for(asked: PlannedRelease, about: AboutTable | SealedTable) -> Relea
             known.append(terms_of(asked.at(epsilon), about))
         return _predicted(asked.method, replace(known[0], epsilon=epsilon)).largest
 
-    return planned(asked.at(epsilon_for(asked.epsilon, asked.error, error)), about)
+    return error
 
 
 def _predicted(method: ReleaseMethod | str, terms: ReleaseTerms) -> Prediction:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from winnow.core.checks import Real
-from winnow.core.options import AUTO, Checked, Methods, Option
-from winnow.core.request import Run, run_of
+from winnow.core.options import AUTO, EPSILON, Methods, Option
+from winnow.core.request import PlannedRequest, Run, VerbRequest
 from winnow.release.methods import METHODS, ReleaseMethod
 
 if TYPE_CHECKING:
@@ -16,11 +17,9 @@ if TYPE_CHECKING:
     from winnow.read.crossing import SealedTable
     from winnow.release.plan import ReleasePlan
 
-EPSILON = Option("The privacy loss of this release in total.", "E", above=0)
-
 
 @dataclass(frozen=True, kw_only=True)
-class AskedRelease(Checked):
+class AskedRelease(VerbRequest):
     """What a release and its plan are asked for alike."""
 
     workload: Annotated[Any, Option("What to be accurate about.", where=("body",))] = field(
@@ -50,20 +49,6 @@ class AskedRelease(Checked):
     budget: Budget | None = None
     run: Run | None = None
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        run_of(self.run)
-
-    @property
-    def running(self) -> Run:
-        """How it runs."""
-        return run_of(self.run)
-
-    def at(self, epsilon: Real) -> Release:
-        """The release at an epsilon."""
-        said = {each.name: getattr(self, each.name) for each in fields(AskedRelease)}
-        return Release(**{**said, "epsilon": epsilon})
-
 
 @dataclass(frozen=True, kw_only=True)
 class Release(AskedRelease):
@@ -80,16 +65,17 @@ class Release(AskedRelease):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannedRelease(AskedRelease):
+class PlannedRelease(PlannedRequest["ReleasePlan"], AskedRelease):
     """A release that is to be planned, by its epsilon or by the error that is wanted."""
+
+    of = Release
 
     error: Annotated[
         Real | None,
         Option("Instead of epsilon=: the largest error to reach, in rows.", "R", above=0),
     ] = None
 
-    def plan(self, about: AboutTable | SealedTable) -> ReleasePlan:
-        """The plan at epsilon=, or at the least epsilon that brings the error."""
-        from winnow.release.plan import planned_for
+    def _errors(self, about: AboutTable | SealedTable) -> Callable[[float], float | None]:
+        from winnow.release.plan import errors_of
 
-        return planned_for(self, about)
+        return errors_of(self, about)

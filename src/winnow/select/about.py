@@ -43,6 +43,8 @@ class AboutScores:
     """Whether the labels were found in the data."""
     weighed: bool = False
     """Whether the log itself is at hand, so that it is known who has which labels."""
+    names_travel: bool = True
+    """Whether names of labels may go from the log to this process and back."""
     bound: PersonBound | None = None
     """What of each person was counted, where an estimate of the rest can be made."""
     groups: Groups | None = None
@@ -165,6 +167,7 @@ def about(data: Any) -> About:
                 private=not data.domain_known,
                 bound=None if data.people is None else data.people.bound,
                 weighed=data.weighed is not None,
+                names_travel=data.weighed is None or data.weighed.names_travel,
                 groups=data.groups,
                 choice=None if data.choice is None else data.choice.about,
             )

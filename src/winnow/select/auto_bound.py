@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from winnow.core.checks import Real, exact
 from winnow.core.chosen_bound import ChosenBound
 from winnow.core.key import Key
-from winnow.core.notebook import Card, InNotebook, lines_card, ruled
+from winnow.core.notebook import Card, Printed, lines_card
 from winnow.core.padding import Padding
 from winnow.core.plan import Plan
 from winnow.core.released import Released
@@ -34,7 +34,7 @@ MANY_ANSWERS = 1000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class AutoBoundPlan(Plan[Any, Any], InNotebook):
+class AutoBoundPlan(Printed, Plan[Any, Any]):
     """A look at people, and the plan of the release under every bound that may come of it."""
 
     mechanism: BoundFromLook
@@ -123,11 +123,7 @@ class AutoBoundPlan(Plan[Any, Any], InNotebook):
         return lines
 
     def _card(self) -> Card:
-        return lines_card(str(self).split("\n", 1)[0], self.table(), _MEANINGS)
-
-    def __str__(self) -> str:
-        title = f"{self.name}, {self.guarantee}"
-        return "\n".join([title, *ruled(self.table(), texts=()), _MEANINGS])
+        return lines_card(f"{self.name}, {self.guarantee}", self.table(), _MEANINGS)
 
 
 _MEANINGS = (

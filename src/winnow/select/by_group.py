@@ -24,6 +24,7 @@ from winnow.select.choice import PlannedNoise, least
 from winnow.select.counts_margin import counts_margin
 from winnow.select.crossing.groups import EachGroup, Listing, OverPairs
 from winnow.select.crossing.private_labels import EVERY
+from winnow.select.label_choice import best_rounds
 from winnow.select.label_methods import TruncatedLaplace, WeightedGaussian
 from winnow.select.label_recall import by_laplace, by_limited_domain, by_weights, recall_losses
 from winnow.select.methods import PRIVATE_LABELS, SCORES, PickMethod, Sizes, check_kind
@@ -32,6 +33,7 @@ from winnow.select.table import (
     in_order,
     mechanism_of,
     noises,
+    noisy_labels,
     private_mechanism,
     unit_of,
 )
@@ -195,7 +197,7 @@ def _private(about: AboutScores, sizes: Sizes, ordered: bool | None) -> tuple[To
                 "noisy counts of private labels need a bound on the items of a person; count with "
                 "max_items="
             )
-        return TruncatedLaplace(), "labels are private, and their counts are wanted"
+        return noisy_labels(about.utility), "labels are private, and their counts are wanted"
     inside = _inside(about, sizes)
     weighs = sizes.accountant != "pure" and (about.weighed or most is not None)
     word = _word_of_private(replace(about, groups=None, bound=None), sizes, inside, weighs)
@@ -212,7 +214,9 @@ def _word_of_private(about: AboutScores, sizes: Sizes, inside: Sizes | None, wei
     ways = {}
     if weighs:
         cap = WeightedGaussian().most(about)
-        ways[WeightedGaussian.word()] = by_weights(about, sizes, cap, 0.0)
+        ways[WeightedGaussian.word()] = by_weights(
+            about, sizes, cap, 0.0, best_rounds(about, sizes, cap)
+        )
     if about.max_items is not None:
         ways[TruncatedLaplace.word()] = by_laplace(about, sizes, about.max_items)
     if inside is not None:

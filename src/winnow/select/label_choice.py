@@ -8,7 +8,7 @@ the accountant of the release when it runs.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -30,7 +30,7 @@ from winnow.select.label_methods import (
 )
 from winnow.select.mechanisms.optimal_rule import chances
 from winnow.select.mechanisms.truncated_laplace import least_edge
-from winnow.select.mechanisms.weighted_gaussian import FIRST_ROUND, least_passing
+from winnow.select.mechanisms.weighted_gaussian import FIRST_ROUND, STAYING, least_passing
 from winnow.select.methods import Sizes
 from winnow.select.top_k_methods import PrivateLabelsMethod
 
@@ -49,19 +49,33 @@ class WeightNoise:
     threshold: float
     most: int
     spread: bool
+    staying: float = -math.inf
+    """From here on a label is in the next round."""
 
     @classmethod
     def sized(
-        cls, about: AboutScores, sizes: Sizes, most: int, share: float, lost: float, spread: bool
+        cls,
+        about: AboutScores,
+        sizes: Sizes,
+        most: int,
+        share: float,
+        lost: float,
+        spread: bool,
+        staying: float | None = None,
     ) -> WeightNoise:
-        """With a share of the privacy loss, and so much of delta for the threshold."""
+        """With a share of the privacy loss, and so much of delta for the threshold.
+
+        ``staying`` is in deviations.
+        """
         people = about.relation.people
         rho = max(
             _LEAST_RHO, share * float(zcdp_rho(sizes.epsilon, exact("delta", sizes.delta) / 2))
         )
         variance = math.ceil(people * GRID**2 / (2 * rho))
-        threshold = least_passing(variance, lost, most, spread=spread)
-        return cls(math.sqrt(variance) / GRID, threshold / GRID, most, spread)
+        least = None if staying is None else math.ceil(staying * math.sqrt(variance))
+        threshold = least_passing(variance, lost, most, spread=spread, staying=least)
+        stays = -math.inf if least is None else least / GRID
+        return cls(math.sqrt(variance) / GRID, threshold / GRID, most, spread, stays)
 
     def weights(self, log: Log, left: Floats | None = None) -> Floats:
         """What labels weigh."""
@@ -78,20 +92,42 @@ class WeightNoise:
         """The chance of each label to pass the threshold."""
         return self.above(self.weights(log, left))
 
+    def chances(self, log: Log) -> tuple[Floats, Floats]:
+        """The chance of each label to pass the threshold, and to be in the next round alone."""
+        weights = self.weights(log)
+        passing = self.above(weights)
+        stays = np.asarray(ndtr((weights - self.staying) / self.deviation), np.float64)
+        return passing, stays - passing
 
-def found_by_gaussian(
-    about: AboutScores, sizes: Sizes, most: int, rounds: int, *, spread: bool
-) -> Callable[[Log], float]:
-    """How many labels weighted WeightNoise noise is expected to find."""
+
+def in_rounds(
+    about: AboutScores,
+    sizes: Sizes,
+    most: int,
+    rounds: int,
+    share: float = 1.0,
+    *,
+    first: float = float(FIRST_ROUND),
+    staying: float | None = float(STAYING),
+) -> list[WeightNoise]:
+    """The noise of every round, which have a share of the privacy loss together."""
     lost = float(exact("delta", sizes.delta)) / 2
-    parts = [1.0] if rounds == 1 else [float(FIRST_ROUND), 1 - float(FIRST_ROUND)]
-    made = [WeightNoise.sized(about, sizes, most, part, part * lost, spread) for part in parts]
+    if rounds == 1:
+        return [WeightNoise.sized(about, sizes, most, share, lost, about.weighed)]
+    return [
+        WeightNoise.sized(about, sizes, most, share * first, first * lost, True, staying),
+        WeightNoise.sized(about, sizes, most, share * (1 - first), (1 - first) * lost, True),
+    ]
+
+
+def found_by_gaussian(made: Sequence[WeightNoise]) -> Callable[[Log], float]:
+    """How many labels weighted Gaussian noise is expected to find, in one round or two."""
 
     def found(log: Log) -> float:
-        left = np.ones(len(log.sizes))
-        for each in made:
-            left = left * (1 - each.passing(log, left=None if each is made[0] else left))
-        return float((1 - left) @ log.sizes)
+        if len(made) == 1:
+            return float(made[0].passing(log) @ log.sizes)
+        passing, left = made[0].chances(log)
+        return float((passing + left * made[1].passing(log, left)) @ log.sizes)
 
     return found
 
@@ -143,8 +179,10 @@ def mean_losses(ways: Mapping[str, Callable[[Log], float]], least: float) -> dic
 
 def best_rounds(about: AboutScores, sizes: Sizes, most: int) -> int:
     """One round or two, by the labels that they are expected to find."""
+    if not about.weighed or not about.names_travel:
+        return 1
     ways = {
-        str(rounds): found_by_gaussian(about, sizes, most, rounds, spread=True) for rounds in (1, 2)
+        str(rounds): found_by_gaussian(in_rounds(about, sizes, most, rounds)) for rounds in (1, 2)
     }
     losses = mean_losses(ways, ENOUGH)
     return 2 if losses["2"] < losses["1"] else 1
@@ -170,8 +208,8 @@ def losses_of_methods(about: AboutScores, sizes: Sizes) -> dict[str, float]:
     most, ways = about.max_items, dict[str, Callable[[Log], float]]()
     if sizes.accountant != "pure" and (about.weighed or most is not None):
         cap = WeightedGaussian().most(about)
-        rounds = best_rounds(about, sizes, cap) if about.weighed else 1
-        way = found_by_gaussian(about, sizes, cap, rounds, spread=about.weighed)
+        rounds = best_rounds(about, sizes, cap)
+        way = found_by_gaussian(in_rounds(about, sizes, cap, rounds))
         ways[WeightedGaussian.word()] = way
     if most is not None:
         ways[TruncatedLaplace.word()] = found_by_laplace(about, sizes, most)

@@ -43,8 +43,9 @@ class WeightedGaussian(PrivateLabelsMethod):
     rounds: Annotated[
         int | None,
         Option(
-            "With 2, what a first round finds is set aside, and its weight goes to other labels. "
-            "By default the choice that should find more labels.",
+            "With 2, labels that weigh almost nothing in a first round drop out, what it finds is "
+            "set aside, and all weight goes to the others. By default the choice that should find "
+            "more labels.",
             "N",
             least=1,
             most=2,
@@ -66,18 +67,20 @@ class WeightedGaussian(PrivateLabelsMethod):
         """Discrete Gaussian noise on spread weights, and a threshold from its tail."""
         from winnow.select.crossing.private_labels import EVERY
         from winnow.select.label_choice import best_rounds
-        from winnow.select.label_recall import best_peel
+        from winnow.select.label_recall import best_rounds_and_peel
         from winnow.select.mechanisms import weighted_gaussian
 
         most, rounds = self.most(about), self.rounds
         everything = sizes.k == EVERY
-        if rounds is None:
-            rounds = best_rounds(about, sizes, most) if about.weighed and everything else 1
         if everything and self.peel:
             raise ParameterError("peel= is for the k most common labels; leave it out")
         peel = exact("peel", self.peel or 0)
-        if self.peel is None and not everything:
-            peel = best_peel(about, sizes, most)
+        if everything and rounds is None:
+            rounds = best_rounds(about, sizes, most)
+        elif not everything and (rounds is None or self.peel is None):
+            rounds, peel = best_rounds_and_peel(
+                about, sizes, most, rounds, None if self.peel is None else peel
+            )
         return weighted_gaussian.WeightedGaussian(
             epsilon=sizes.epsilon,
             delta=sizes.delta,
@@ -85,7 +88,7 @@ class WeightedGaussian(PrivateLabelsMethod):
             max_items=most,
             with_counts=sizes.with_counts,
             spread=about.weighed,
-            rounds=rounds,
+            rounds=rounds or 1,
             peel=peel,
             accountant=sizes.accountant,
         )

@@ -8,9 +8,10 @@ level is the one at which k labels are expected above it. No private number take
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
+from itertools import product
 from typing import TypeVar
 
 import numpy as np
@@ -21,7 +22,7 @@ from winnow.core.checks import exact
 from winnow.privacy import zcdp_rho
 from winnow.select.about import AboutScores
 from winnow.select.generated_logs import Log, generated_logs
-from winnow.select.label_choice import WeightNoise, laplace_above
+from winnow.select.label_choice import WeightNoise, in_rounds, laplace_above
 from winnow.select.label_methods import TruncatedLaplace, WeightedGaussian
 from winnow.select.mechanisms.truncated_laplace import least_edge
 from winnow.select.methods import Sizes
@@ -51,25 +52,38 @@ def recall(log: Log, chance: Callable[[float], Floats], k: int) -> float:
     return float(chance(high) @ first) / k
 
 
-def by_weights(about: AboutScores, sizes: Sizes, most: int, peel: float) -> Chances:
+def by_weights(
+    about: AboutScores, sizes: Sizes, most: int, peel: float, rounds: int = 1
+) -> Chances:
     """Weighted Gaussian noise, then peeling with a share of the privacy loss, if there is one."""
-    lost = float(exact("delta", sizes.delta)) / 2
-    made = WeightNoise.sized(about, sizes, most, 1 - peel, lost, about.weighed)
+    made = in_rounds(about, sizes, most, rounds, 1 - peel)
     if not peel:
         return lambda log: _of_weights(made, log)
     rho = peel * float(zcdp_rho(sizes.epsilon, exact("delta", sizes.delta) / 2))
     per_round = math.sqrt(8 * rho / sizes.k) / float(about.utility.width)
 
     def chance(log: Log) -> Callable[[float], Floats]:
-        found, counts = made.passing(log), log.counts(about.max_items)
+        found, counts = _of_weights(made, log)(-math.inf), log.counts(about.max_items)
         return lambda level: np.asarray(found * expit(per_round * (counts - level)), np.float64)
 
     return chance
 
 
-def _of_weights(made: WeightNoise, log: Log) -> Callable[[float], Floats]:
-    weights = made.weights(log)
-    return lambda level: made.above(weights, level)
+def _of_weights(made: Sequence[WeightNoise], log: Log) -> Callable[[float], Floats]:
+    """Labels of the first round stand above all of the second one, ``log.people`` higher."""
+    if len(made) == 1:
+        weights = made[0].weights(log)
+        return lambda level: made[0].above(weights, level)
+    first, second = made[0].weights(log), made[1]
+    passing, left = made[0].chances(log)
+    weights = second.weights(log, left)
+
+    def chance(level: float) -> Floats:
+        if level > log.people:
+            return made[0].above(first, level - log.people)
+        return np.asarray(passing + left * second.above(weights, level), np.float64)
+
+    return chance
 
 
 def by_laplace(about: AboutScores, sizes: Sizes, most: int) -> Chances:
@@ -118,30 +132,42 @@ def recall_losses(ways: Mapping[Way, Chances], k: int) -> dict[Way, float]:
     return dict(zip(ways, losses.tolist(), strict=True))
 
 
-def _every_recall(about: AboutScores, sizes: Sizes) -> dict[tuple[str, Fraction], Chances]:
-    """The ways that may run, by the word of their method and the share that peels."""
-    ways: dict[tuple[str, Fraction], Chances] = {}
+def _every_recall(about: AboutScores, sizes: Sizes) -> dict[tuple[str, int, Fraction], Chances]:
+    """The ways that may run, by the word of their method, rounds, and the share that peels."""
+    ways: dict[tuple[str, int, Fraction], Chances] = {}
     none, most = Fraction(0), about.max_items
-    ways[LimitedDomain.word(), none] = by_limited_domain(about, sizes)
+    ways[LimitedDomain.word(), 1, none] = by_limited_domain(about, sizes)
     if most is not None:
-        ways[TruncatedLaplace.word(), none] = by_laplace(about, sizes, most)
+        ways[TruncatedLaplace.word(), 1, none] = by_laplace(about, sizes, most)
     if sizes.accountant != "pure" and (about.weighed or most is not None):
         cap = WeightedGaussian().most(about)
-        for peel in PEELS:
-            ways[WeightedGaussian.word(), peel] = by_weights(about, sizes, cap, float(peel))
+        for rounds, peel in _shapes(about, None, None):
+            way = by_weights(about, sizes, cap, float(peel), rounds)
+            ways[WeightedGaussian.word(), rounds, peel] = way
     return ways
 
 
-def best_peel(about: AboutScores, sizes: Sizes, most: int) -> Fraction:
-    """The share of the privacy loss that peels, by the labels that are expected to be found."""
-    return _best_peel(about, sizes, most)
+def _shapes(
+    about: AboutScores, rounds: int | None, peel: Fraction | None
+) -> list[tuple[int, Fraction]]:
+    """Rounds of weights, and what peels after them; what is given is kept."""
+    several = (1, 2) if about.weighed and about.names_travel else (1,)
+    return list(
+        product(several if rounds is None else (rounds,), PEELS if peel is None else (peel,))
+    )
 
 
 @lru_cache(maxsize=256)
-def _best_peel(about: AboutScores, sizes: Sizes, most: int) -> Fraction:
-    ways = {peel: by_weights(about, sizes, most, float(peel)) for peel in PEELS}
+def best_rounds_and_peel(
+    about: AboutScores, sizes: Sizes, most: int, rounds: int | None, peel: Fraction | None
+) -> tuple[int, Fraction]:
+    """The rounds and the share that peels by which most of the top k is expected to be found."""
+    ways = {
+        shape: by_weights(about, sizes, most, float(shape[1]), shape[0])
+        for shape in _shapes(about, rounds, peel)
+    }
     losses = recall_losses(ways, sizes.k)
-    return min(PEELS, key=lambda peel: losses[peel])
+    return min(ways, key=lambda shape: losses[shape])
 
 
 @lru_cache(maxsize=256)
@@ -149,10 +175,10 @@ def chosen_among_private(about: AboutScores, sizes: Sizes) -> tuple[PrivateLabel
     """The method for the k most common labels of a log, and why."""
     ways = _every_recall(about, sizes)
     losses = recall_losses(ways, sizes.k)
-    word, peel = min(losses, key=lambda way: losses[way])
+    word, rounds, peel = min(losses, key=lambda way: losses[way])
     methods: dict[str, PrivateLabelsMethod] = {
         LimitedDomain.word(): LimitedDomain(),
         TruncatedLaplace.word(): TruncatedLaplace(),
-        WeightedGaussian.word(): WeightedGaussian(peel=peel),
+        WeightedGaussian.word(): WeightedGaussian(rounds=rounds, peel=peel),
     }
     return methods[word], "labels are private: the most of the top k on generated logs"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from winnow.core.drawing import Plotted
 from winnow.core.frames import Columns, Framed, labelled, plain_column
-from winnow.core.notebook import Card, columns_card
+from winnow.core.notebook import Card, Chart, columns_card
 from winnow.core.saving import Saved
 from winnow.core.unit import about_counted, within_counted
 from winnow.errors import ParameterError
@@ -44,15 +44,23 @@ class CountedItems(Plotted, Framed, list[Any]):
         """Bars of the noisy counts, as the content of a file: by rank, or by count for a set."""
         from winnow.show.plots.bars import draw_top
 
-        names = map(str, plain_column([item for item, _ in self]).tolist())
-        bars = [(name, noisy) for name, (_, noisy) in zip(names, self, strict=True)]
+        bars = [(name, int(noisy)) for name, noisy, _, _ in self._chart().rows()]
         if not self.ordered:
             bars.sort(key=lambda bar: -bar[1])
         return draw_top(bars, title=title, subtitle=subtitle, margin=self.margin, ending=ending)
 
     def _card(self) -> Card:
         card = columns_card(f"{len(self):,} released", self.to_columns(), 1)
-        return card.with_notes(*margin_note(self.margin))
+        return replace(card.with_notes(*margin_note(self.margin)), chart=self._chart)
+
+    def _chart(self) -> Chart:
+        columns, off = self.to_columns(), self.margin
+        names, counts = (columns["item"].tolist(),), columns["count"]
+        return (
+            Chart(names, counts)
+            if off is None
+            else Chart(names, counts, counts - off, counts + off)
+        )
 
 
 def margin_note(margin: int | None) -> list[tuple[str, str]]:
@@ -141,7 +149,20 @@ class ListsByGroup(Plotted, Saved, Mapping[Any, list[Any]]):
     def _card(self) -> Card:
         title = f"Lists of {len(self.lists):,} groups by {self.by}"
         card = columns_card(title, self.to_columns(), 3 if self.ordered else 2)
-        return card.with_notes(*margin_note(self.margin))
+        return replace(card.with_notes(*margin_note(self.margin)), parts=self._lists)
+
+    def _lists(self) -> list[Card]:
+        """A card for each list."""
+        cards = []
+        for group, items in self.lists.items():
+            title = f"{self.by}: {group}"
+            if self.with_counts:
+                counted = CountedItems(items, margin=self.margin, ordered=self.ordered)
+                cards.append(replace(counted._card(), title=title, notes=()))
+            else:
+                ranked = [(str(rank), str(item)) for rank, item in enumerate(items, start=1)]
+                cards.append(Card(title, ("rank", "item"), ranked))
+        return cards
 
     def __repr__(self) -> str:
         return f"<released lists of {len(self.lists):,} groups by {self.by}>"

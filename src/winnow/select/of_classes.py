@@ -15,10 +15,10 @@ from winnow.errors import ParameterError
 from winnow.mechanisms import CLASSES, MechanismRow, row_named
 from winnow.privacy import ApproxDP, Event, Repeat, calibrate
 from winnow.select.about import AboutClasses
+from winnow.select.crossing.selection import LARGEST_UNIVERSE, Pick
 from winnow.select.label_methods import TOP_K_METHODS
 from winnow.select.mechanisms.peeling import calibrated_rounds
-from winnow.select.mechanisms.ranked import RankedSelection, Repeated
-from winnow.select.mechanisms.ranked_lists import LARGEST_UNIVERSE
+from winnow.select.mechanisms.repeated import Repeated
 from winnow.select.methods import CLASSES as FROM_CLASSES
 from winnow.select.methods import (
     Exponential,
@@ -68,7 +68,7 @@ class RankedOptions:
 
 def chosen_for_classes(
     method: PickMethod | str, about: AboutClasses, sizes: Sizes, ordered: bool | None
-) -> tuple[PickMethod, RankedSelection, str]:
+) -> tuple[PickMethod, Pick, str]:
     """The method, or the one that public numbers choose, its mechanism, and why."""
     reason = ""
     if isinstance(method, str):
@@ -111,9 +111,7 @@ def _automatic(
     return Joint(), f"a list in order with k={k}: one draw over all sequences"
 
 
-def built(
-    row: MechanismRow, *, epsilon: Real, delta: Real, k: int, options: RankedOptions
-) -> RankedSelection:
+def built(row: MechanismRow, *, epsilon: Real, delta: Real, k: int, options: RankedOptions) -> Pick:
     """The selection of a row, k times if it releases one; epsilon and delta are for all of it."""
     positive(epsilon=epsilon)
     _refuse_unused(row, delta, k, options)
@@ -123,13 +121,13 @@ def built(
         "delta": delta,
         "k": k,
         "thresholds": options.thresholds or "tight",
-        "noise": Law.parse(row.noise or options.noise or Law.EXPONENTIAL),
+        "noise": Law.parse(options.noise or Law.EXPONENTIAL),
         "gamma": Fraction(1, 2) if options.gamma is None else options.gamma,
     }
     if "growth" in row.options:
         asked["growth"] = bound_on_growth(options.growth, options.moved)
     if "k" in row.takes or k == 1:
-        whole: RankedSelection = row.build(asked)
+        whole: Pick = row.build(asked)
         return whole
     total, allowed = exact("epsilon", epsilon), exact("delta", delta)
     if row.needs_delta:

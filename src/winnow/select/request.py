@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from winnow.core.checks import Real
-from winnow.core.options import AUTO, Checked, Methods, Option
+from winnow.core.options import AUTO, EPSILON, Checked, Methods, Option
+from winnow.core.request import PlannedRequest, VerbRequest
 from winnow.select.label_methods import OF_LABELS, OF_PRIVATE_LABELS
 from winnow.select.methods import OF_CLASSES, OF_SCORES, PickMethod
 from winnow.select.top_k_methods import OF_CLASSES_TOO, OF_LISTS
@@ -22,11 +23,9 @@ if TYPE_CHECKING:
     from winnow.select.plan.top_k.verb import TopKPlan
     from winnow.select.plan.verb import SelectPlan
 
-EPSILON = Option("The privacy loss of this call in total.", "E", above=0)
-
 
 @dataclass(frozen=True, kw_only=True)
-class AskedSelect(Checked):
+class AskedSelect(VerbRequest):
     """What a selection and its plan are asked for alike."""
 
     epsilon: Annotated[Real | None, EPSILON] = None
@@ -56,11 +55,6 @@ class AskedSelect(Checked):
     ] = False
     budget: Budget | None = None
 
-    def at(self, epsilon: Real) -> Select:
-        """The selection at an epsilon."""
-        said = {each.name: getattr(self, each.name) for each in fields(AskedSelect)}
-        return Select(**{**said, "epsilon": epsilon})
-
 
 @dataclass(frozen=True, kw_only=True)
 class Select(AskedSelect):
@@ -77,8 +71,10 @@ class Select(AskedSelect):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WantedSelect(AskedSelect):
+class WantedSelect(PlannedRequest["SelectPlan"], AskedSelect):
     """A selection by its epsilon, or by the error that is wanted."""
+
+    of = Select
 
     error: Annotated[
         Real | None,
@@ -127,7 +123,7 @@ class PlannedSelect(WantedSelect):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedTopK(Checked):
+class AskedTopK(VerbRequest):
     """What a top k and its plan are asked for alike."""
 
     k: Annotated[int, Option("How many items to release.", "K", least=1, served=10_000, flag="-k")]
@@ -175,11 +171,6 @@ class AskedTopK(Checked):
     ] = 0.0
     budget: Budget | None = None
 
-    def at(self, epsilon: Real) -> TopK:
-        """The release at an epsilon."""
-        said = {each.name: getattr(self, each.name) for each in fields(AskedTopK)}
-        return TopK(**{**said, "epsilon": epsilon})
-
 
 @dataclass(frozen=True, kw_only=True)
 class TopK(AskedTopK):
@@ -196,19 +187,15 @@ class TopK(AskedTopK):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannedTopK(AskedTopK):
+class PlannedTopK(PlannedRequest["TopKPlan | AutoBoundPlan"], AskedTopK):
     """A top k that is to be planned, by its epsilon or by the error that is wanted."""
+
+    of = TopK
 
     error: Annotated[
         Real | None,
         Option("Instead of epsilon=: the error to reach, in people.", "X", above=0),
     ] = None
-
-    def plan(self, about: Any) -> TopKPlan | AutoBoundPlan:
-        """The plan at epsilon=, or at the least epsilon that brings the error."""
-        from winnow.select.plan.top_k.verb import planned_for
-
-        return planned_for(self, about)
 
 
 @dataclass(frozen=True, kw_only=True)

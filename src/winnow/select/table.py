@@ -12,14 +12,14 @@ from winnow.core.options import AUTO, Methods
 from winnow.core.plan import Plan, plan_of
 from winnow.core.relation import Relation
 from winnow.core.unit import counted
-from winnow.core.utility import declared
+from winnow.core.utility import Utility, declared
 from winnow.errors import GuaranteeError, ParameterError
 from winnow.mechanisms import CLASSES as CLASS_ROWS
 from winnow.mechanisms import row_named
 from winnow.select.about import AboutClasses, AboutScores
 from winnow.select.crossing.private_labels import UnknownDomain
 from winnow.select.crossing.selection import FromClasses, Selection
-from winnow.select.label_methods import OF_PRIVATE_LABELS
+from winnow.select.label_methods import OF_PRIVATE_LABELS, TruncatedLaplace
 from winnow.select.mechanisms.lipschitz import LipschitzMechanism, NoisyTopWithLeads
 from winnow.select.methods import (
     CLASSES,
@@ -122,7 +122,7 @@ def one_of_classes(method: PickMethod, about: AboutClasses, sizes: Sizes) -> Fro
         "epsilon": sizes.epsilon,
         "delta": sizes.delta,
         "noise": Law.parse(
-            row.noise or (method.noise if isinstance(method, Lipschitz) else None) or "exponential"
+            (method.noise if isinstance(method, Lipschitz) else None) or "exponential"
         ),
         "thresholds": method.thresholds if isinstance(method, LargeMargin) else "tight",
     }
@@ -356,32 +356,37 @@ def _private(about: AboutScores, sizes: Sizes) -> tuple[TopKMethod, str]:
                 "noisy counts of private labels need a bound on the items of a person; count with "
                 "max_items="
             )
-        return Stability(), "labels are private, and their counts are wanted"
+        return noisy_labels(about.utility), "labels are private, and their counts are wanted"
     if most is None:
         return LimitedDomain(), "labels are private and the items of a person are not bounded"
     planned = private_noises(about, sizes)
     word = least(planned, about.candidates, sizes.k, unit_of(sizes.epsilon), ordered=True)
-    method = Stability() if word == Stability.word() else LimitedDomain()
+    noisy = noisy_labels(about.utility)
+    method = noisy if word == noisy.word() else LimitedDomain()
     items = f"labels are private; at most {counted(most, 'item')} per person"
     return method, f"{items}: the least error on public profiles of counts"
+
+
+def noisy_labels(utility: Utility) -> PrivateLabelsMethod:
+    """Noise on every count of private labels: bounded where counts move by 1, as it finds more."""
+    return TruncatedLaplace() if utility.one_sided == 1 else Stability()
 
 
 def private_noises(about: AboutScores, sizes: Sizes) -> dict[str, PlannedNoise]:
     """The noise and the threshold of both methods for private labels, in people."""
     from winnow.select.choice import PlannedNoise
-    from winnow.select.mechanisms import unknown_domain
+    from winnow.select.mechanisms import truncated_laplace, unknown_domain
 
     positive(epsilon=sizes.epsilon)
     utility, person = about.utility, float(about.utility.one_sided)
-    noisy, listed = (
-        private_mechanism(method, about, sizes) for method in (Stability(), LimitedDomain())
-    )
-    assert isinstance(noisy, unknown_domain.StabilityThreshold)
+    method = noisy_labels(utility)
+    noisy, listed = (private_mechanism(each, about, sizes) for each in (method, LimitedDomain()))
+    assert isinstance(noisy, unknown_domain.StabilityThreshold | truncated_laplace.TruncatedLaplace)
     assert isinstance(listed, unknown_domain.LimitedDomain)
     scale, level = float(noisy.scale(utility)) / person, noisy.threshold(utility) / person
     width = float(utility.width / listed.epsilon_per_round) / person
     lead = listed.lead(utility) / person
     return {
-        Stability.word(): PlannedNoise("laplace", scale, level=level),
+        method.word(): PlannedNoise("laplace", scale, level=level),
         LimitedDomain.word(): PlannedNoise("gumbel", width, level=lead, reach=listed.reach),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -11,10 +11,11 @@ from winnow.describe.request import Describe
 from winnow.itemsets.request import Itemsets
 from winnow.numbers.histogram.request import PlannedHistogram
 from winnow.numbers.moments.request import PlannedMoments
+from winnow.numbers.regress.request import PlannedRegression
 from winnow.numbers.request import PlannedQuantiles
 from winnow.select.request import FindLabels
 from winnow.serve.asked import ReleaseOf, SelectOf, TabulateOf, TopKOf
-from winnow.serve.derived import body
+from winnow.serve.derived import Wire, body
 
 Positive = Annotated[float, Meta(gt=0, le=1e6)]
 Name = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -81,157 +82,48 @@ class Order(Closed, tag_field="kind", frozen=True):
     """Only of a plan: the least epsilon that brings this error is found."""
 
 
-if TYPE_CHECKING:  # of what is derived, what the server itself reads
+_COLUMN: Wire = {"column": Name | None}
+_PARTS = Annotated[float, Meta(ge=0, le=1)]
+_WORKLOAD: Wire = {"workload": Workload}
+_NUMBERED: Wire = {"column": Name}
+_QUANTILES = {"quantiles": Annotated[list[_PARTS], Meta(min_length=1, max_length=1000)]}
+_MOMENTS: Wire = {"values": Annotated[list[Name], Meta(min_length=1, max_length=20)]}
+_BINS = {
+    "bins": Annotated[int, Meta(ge=1, le=1000)]
+    | Annotated[list[float], Meta(min_length=2, max_length=1001)]
+}
+_DESCRIBED: Wire = {"quantiles": Annotated[list[_PARTS], Meta(max_length=100)] | None}
 
-    class SelectOrder(Order, kw_only=True, frozen=True):
-        """The value of a column, or the item, that most people have."""
-
-        column: str | None
-        k: int | None
-        delta: float
-
-    class TopKOrder(Order, kw_only=True, frozen=True):
-        """The k most common values of a column, or items."""
-
-        column: str | None
-        k: int
-        delta: float
-        with_counts: bool
-        with_cut: float
-
-    class TabulateOrder(Order, kw_only=True, frozen=True):
-        """Tables of counts, sums and means."""
-
-        by: Workload | None
-        delta: float
-        values: list[str]
-        rows: int | None
-else:
-    _COLUMN = {"column": Name | None}
-    SelectOrder = body("SelectOrder", SelectOf, Order, "select", _COLUMN)
-    TopKOrder = body("TopKOrder", TopKOf, Order, "top-k", _COLUMN)
-    TabulateOrder = body("TabulateOrder", TabulateOf, Order, "tabulate", {"by": Workload | None})
-
-
-if TYPE_CHECKING:
-
-    class LabelsOrder(Order, kw_only=True, frozen=True):
-        """Read off ``FindLabels``."""
-
-        delta: float
-        method: Any
-
-else:
-    LabelsOrder = body("LabelsOrder", FindLabels, Order, "labels", {})
-
-
-if TYPE_CHECKING:
-
-    class ItemsetsOrder(Order, kw_only=True, frozen=True):
-        """Read off ``Itemsets``."""
-
-        size: int
-        k: int | None
-        delta: float
-        method: Any
-        supports: str | None
-
-else:
-    ItemsetsOrder = body("ItemsetsOrder", Itemsets, Order, "itemsets", {})
-
-
-if TYPE_CHECKING:
-
-    class QuantilesOrder(Order, kw_only=True, frozen=True):
-        """Quantiles of a column of numbers."""
-
-        column: str
-        quantiles: list[float]
-        by: list[str]
-        delta: float
-        method: Any
-else:
-    _QUANTILES = {
-        "column": Name,
-        "quantiles": Annotated[
-            list[Annotated[float, Meta(ge=0, le=1)]], Meta(min_length=1, max_length=1000)
-        ],
-    }
-    QuantilesOrder = body("QuantilesOrder", PlannedQuantiles, Order, "quantiles", _QUANTILES)
-
-
-if TYPE_CHECKING:
-
-    class MomentsOrder(Order, kw_only=True, frozen=True):
-        """Counts, sums, means, variances and deviations of columns of numbers."""
-
-        values: list[str]
-        statistics: list[str]
-        by: list[str]
-        delta: float
-        level: float
-else:
-    _MOMENTS = {"values": Annotated[list[Name], Meta(min_length=1, max_length=20)]}
-    MomentsOrder = body("MomentsOrder", PlannedMoments, Order, "moments", _MOMENTS)
-
-
-if TYPE_CHECKING:
-
-    class HistogramOrder(Order, kw_only=True, frozen=True):
-        """Counts of the rows in the bins of a column of numbers."""
-
-        column: str
-        bins: int | list[float]
-        split: str
-else:
-    _HISTOGRAM = {
-        "column": Name,
-        "bins": Annotated[int, Meta(ge=1, le=1000)]
-        | Annotated[list[float], Meta(min_length=2, max_length=1001)],
-    }
-    HistogramOrder = body("HistogramOrder", PlannedHistogram, Order, "histogram", _HISTOGRAM)
-
-
-if TYPE_CHECKING:
-
-    class DescribeOrder(Order, kw_only=True, frozen=True):
-        """Every column of a table."""
-
-        quantiles: list[float] | None
-        bins: int
-        top: int
-else:
-    _DESCRIBED = {
-        "quantiles": Annotated[list[Annotated[float, Meta(ge=0, le=1)]], Meta(max_length=100)]
-        | None,
-    }
-    DescribeOrder = body("DescribeOrder", Describe, Order, "describe", _DESCRIBED)
-
-
-if TYPE_CHECKING:  # of what is derived, what the server itself reads
-
-    class ReleaseOrder(Order, kw_only=True, frozen=True):
-        """Answers to all queries of a workload, and a synthetic table."""
-
-        workload: Workload
-        delta: float
-        rows: int | None
-else:
-    ReleaseOrder = body("ReleaseOrder", ReleaseOf, Order, "release", {"workload": Workload})
-
-
-AnyOrder = (
-    SelectOrder
-    | TopKOrder
-    | LabelsOrder
-    | TabulateOrder
-    | MomentsOrder
-    | QuantilesOrder
-    | HistogramOrder
-    | DescribeOrder
-    | ItemsetsOrder
-    | ReleaseOrder
+SelectOrder = body("SelectOrder", SelectOf, Order, "select", _COLUMN)
+TopKOrder = body("TopKOrder", TopKOf, Order, "top-k", _COLUMN)
+LabelsOrder = body("LabelsOrder", FindLabels, Order, "labels", {})
+TabulateOrder = body("TabulateOrder", TabulateOf, Order, "tabulate", {"by": Workload | None})
+MomentsOrder = body("MomentsOrder", PlannedMoments, Order, "moments", _MOMENTS)
+QuantilesOrder = body(
+    "QuantilesOrder", PlannedQuantiles, Order, "quantiles", _NUMBERED | _QUANTILES
 )
+HistogramOrder = body("HistogramOrder", PlannedHistogram, Order, "histogram", _NUMBERED | _BINS)
+DescribeOrder = body("DescribeOrder", Describe, Order, "describe", _DESCRIBED)
+RegressOrder = body("RegressOrder", PlannedRegression, Order, "regress", {"target": Name})
+ItemsetsOrder = body("ItemsetsOrder", Itemsets, Order, "itemsets", {})
+ReleaseOrder = body("ReleaseOrder", ReleaseOf, Order, "release", _WORKLOAD)
+
+if TYPE_CHECKING:
+    AnyOrder = Order
+else:
+    AnyOrder = (
+        SelectOrder
+        | TopKOrder
+        | LabelsOrder
+        | TabulateOrder
+        | MomentsOrder
+        | QuantilesOrder
+        | HistogramOrder
+        | DescribeOrder
+        | RegressOrder
+        | ItemsetsOrder
+        | ReleaseOrder
+    )
 
 
 class PlanBody(Closed, kw_only=True, frozen=True):

@@ -29,6 +29,7 @@ from winnow.foreign import guarded
 from winnow.itemsets.request import Itemsets
 from winnow.numbers.histogram.request import PlannedHistogram
 from winnow.numbers.moments.request import PlannedMoments
+from winnow.numbers.regress.request import PlannedRegression
 from winnow.numbers.request import PlannedQuantiles
 from winnow.select.request import FindLabels
 from winnow.serve.asked import ReleaseOf, SelectOf, TabulateOf, TopKOf
@@ -155,23 +156,25 @@ class Verbs(ABC, Generic[R]):
         """Counts, sums, means, variances and deviations of columns of numbers."""
         return self._order(dataset, "moments", **sent(asked))
 
+    @takes(PlannedRegression, of=object, hidden=OF_THE_SERVER)
+    def regress(self, dataset: str, asked: PlannedRegression) -> R:
+        """A column of numbers as a linear function of others."""
+        return self._order(dataset, "regress", **sent(asked))
+
     @takes(PlannedQuantiles, of=object, hidden=OF_THE_SERVER)
     def quantiles(self, dataset: str, asked: PlannedQuantiles) -> R:
         """Quantiles of a column of numbers, of the whole table or of groups."""
-        wanted = [float(each) for each in asked.quantiles]
-        return self._order(dataset, "quantiles", **sent(asked, quantiles=wanted))
+        return self._order(dataset, "quantiles", **sent(asked))
 
     @takes(Describe, of=object, hidden=OF_THE_SERVER)
     def describe(self, dataset: str, asked: Describe) -> R:
         """Every column of a table: missing values, means, quantiles, common values."""
-        wanted = [float(each) for each in asked.quantiles]
-        return self._order(dataset, "describe", **sent(asked, quantiles=wanted))
+        return self._order(dataset, "describe", **sent(asked))
 
     @takes(PlannedHistogram, of=object, hidden=OF_THE_SERVER)
     def histogram(self, dataset: str, asked: PlannedHistogram) -> R:
         """How many rows lie in each bin of a column of numbers."""
-        bins = asked.bins if isinstance(asked.bins, int) else [float(each) for each in asked.bins]
-        return self._order(dataset, "histogram", **sent(asked, bins=bins))
+        return self._order(dataset, "histogram", **sent(asked))
 
     @takes(Itemsets, of=object, hidden=OF_THE_SERVER)
     def itemsets(self, dataset: str, asked: Itemsets) -> R:

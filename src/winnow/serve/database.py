@@ -7,18 +7,16 @@ SQLite keeps a rollback journal, not WAL, for the reason that the ledger gives.
 from __future__ import annotations
 
 import os
-import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 from winnow.errors import DataError, ExtraMissing, LedgerError, WinnowError
 from winnow.foreign import instead, reason
 from winnow.privacy.ledger.addresses import address_of
-from winnow.privacy.ledger.connections import KeptConnection, alive
+from winnow.privacy.ledger.connections import KeptConnection, alive, spelled
 from winnow.privacy.ledger.locks import Hold, held_file
 from winnow.serve.problems import Refusal
 
@@ -29,27 +27,23 @@ _ALONE = (
     "SELECT pg_try_advisory_lock(hashtext('winnow-serve alone'), "
     "to_regclass('winnow_serve_meta')::oid::bigint::bit(32)::int)"
 )
-_TABLE = re.compile(r"{(\w+)}")
 _OURS = {"meta", "tokens", "requests", "audit"}
 """Tables by which the file of a server is known."""
-
-
-@lru_cache(maxsize=256)
-def _named(query: str, prefix: str) -> str:
-    return _TABLE.sub(rf"{prefix}\1", query)
 
 
 class View:
     """Rows of the tables, inside one transaction; names of tables stand in braces."""
 
-    def __init__(self, run: Callable[[str, tuple[Any, ...]], list[Any]], prefix: str) -> None:
-        self._run, self._prefix = run, prefix
+    def __init__(
+        self, run: Callable[[str, tuple[Any, ...]], list[Any]], prefix: str, mark: str
+    ) -> None:
+        self._run, self._prefix, self._mark = run, prefix, mark
 
     def all(self, query: str, *values: Any) -> list[Any]:
         """The rows that a query finds."""
         if any(isinstance(each, str) and "\0" in each for each in values):
             raise Refusal("invalid", "a text has a NUL character, which no name has")
-        return self._run(_named(query, self._prefix), values)
+        return self._run(spelled(query, self._prefix, self._mark), values)
 
     def one(self, query: str, *values: Any) -> Any:
         """The first of them; None: there is none."""
@@ -119,7 +113,7 @@ class SQLiteDatabase:
 
 
 def _sqlite_view(connection: sqlite3.Connection) -> View:
-    return View(lambda query, values: connection.execute(query, values).fetchall(), "")
+    return View(lambda query, values: connection.execute(query, values).fetchall(), "", "?")
 
 
 class PostgresDatabase:
@@ -163,10 +157,10 @@ class PostgresDatabase:
 
 def _postgres_view(connection: Any) -> View:
     def run(query: str, values: tuple[Any, ...]) -> list[Any]:
-        cursor = connection.execute(query.replace("?", "%s"), values)
+        cursor = connection.execute(query, values)
         return cursor.fetchall() if cursor.description is not None else []
 
-    return View(run, "winnow_serve_")
+    return View(run, "winnow_serve_", "%s")
 
 
 Database = SQLiteDatabase | PostgresDatabase

@@ -46,6 +46,7 @@ RELEASES = {
         "quantiles",
         "histogram",
         "describe",
+        "regress",
         "release",
     ),
     "events": ("select", "top-k", "labels", "tabulate"),

@@ -16,11 +16,11 @@ from msgspec import Meta
 
 from winnow.core.options import Field, Method, Methods, Option, options
 
-Wire = Mapping[str, Any]
+Wire = dict[str, Any]
 """Types of their own over HTTP, by the names of fields."""
 
 
-def body(name: str, record: type[Any], base: type[Any], tag: str | None, wire: Wire) -> type[Any]:
+def body(name: str, record: type[Any], base: type[Any], tag: str | None, wire: Wire) -> Any:
     """The body of a request: closed, with the ranges and the help of its options.
 
     ``wire`` has the types of fields that are something else over HTTP than in Python, and of

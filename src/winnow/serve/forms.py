@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 from urllib.parse import parse_qsl
 
 import msgspec
 
 from winnow.core.column import Column
-from winnow.core.options import chooser
+from winnow.core.options import Methods
 from winnow.errors import ParameterError
 from winnow.serve import bodies, replies
-from winnow.serve.asked import ReleaseOf
+from winnow.serve.derived import offered
 from winnow.serve.gate import decoded
 from winnow.serve.problems import Refusal
+from winnow.serve.verbs import kind_of
 
 T = TypeVar("T")
 
@@ -137,10 +138,68 @@ def column_choices(schema: replies.SchemaAnswer) -> list[ColumnChoice]:
     return choices
 
 
-def methods_of(kind: str) -> tuple[str, ...]:
-    """The words of the methods that a form offers."""
-    option = chooser(ReleaseOf) if kind == "release" else None
-    return () if option is None else option.words
+_OWN_FIELDS = {
+    "epsilon", "error", "delta", "column", "k", "size", "by", "workload", "values", "statistics",
+    "quantiles", "split", "rows", "with_counts", "supports", "target", "features",
+}  # fmt: skip
+"""Options that the form asks for in its own way."""
+_ANSWERS = {"yes": True, "no": False}
+_RECORDS = {str(each.__struct_config__.tag): each.record for each in get_args(bodies.AnyOrder)}
+
+
+@dataclass(frozen=True)
+class FormChoice:
+    """An option as a form asks for it: a word, a number, or yes."""
+
+    name: str
+    hint: str
+    words: tuple[str, ...] = ()
+    """The words to choose from; empty: it is a number, or yes where ``tick``."""
+    tick: bool = False
+    whole: bool = False
+    """Whether the number is a whole one."""
+    least: float | None = None
+    most: float | None = None
+    default: str = ""
+
+    @property
+    def label(self) -> str:
+        """What it is called on the page."""
+        return self.name.replace("_", " ").capitalize()
+
+
+def choices_of(kind: str) -> list[FormChoice]:
+    """All further options of a verb, read off its record as the commands are."""
+    found = []
+    for field in offered(_RECORDS[kind]):
+        option, hint = field.option, field.option.help.replace("=", "")
+        if field.name in _OWN_FIELDS or field.pair or field.numbers or field.simple == list[str]:
+            continue
+        if isinstance(option, Methods) or (field.words and not field.or_word):
+            default = field.default if isinstance(field.default, str) else ""
+            words = field.words if default else ("", *field.words)
+            found.append(FormChoice(field.name, hint, words, default=default))
+        elif field.simple is bool and field.default is None:
+            found.append(FormChoice(field.name, hint, ("", *_ANSWERS)))
+        elif field.simple is bool:
+            found.append(FormChoice(field.name, hint, tick=True))
+        elif field.simple in (int, float):
+            low = option.least if option.above is None else option.above
+            high = option.most if option.below is None else option.below
+            most = high if option.served is None else option.served
+            default = "" if field.default is None else f"{field.default:g}"
+            found.append(
+                FormChoice(
+                    field.name, hint, default=default, least=low, most=most,
+                    whole=field.simple is int,
+                )
+            )  # fmt: skip
+    return found
+
+
+def takes(kind: str, name: str) -> bool:
+    """Whether a verb has an option."""
+    return name in {field.name for field in offered(_RECORDS[kind])}
 
 
 # What a form says
@@ -170,6 +229,9 @@ def plan_body(kind: str, schema: replies.SchemaAnswer, form: Form) -> bodies.Pla
         order["values"] = [name for name in form.all("values") if name in schema.columns]
         order["statistics"] = form.all("statistics")
         order["by"] = [name for name in form.all("groups") if name in schema.columns]
+    if kind == "regress":
+        order["target"] = form.one("target")
+        order["features"] = [name for name in form.all("features") if name in schema.columns]
     if kind == "quantiles":
         order["quantiles"] = form.numbers("quantiles", "the quantiles")
         order["by"] = [name for name in form.all("groups") if name in schema.columns]
@@ -180,10 +242,19 @@ def plan_body(kind: str, schema: replies.SchemaAnswer, form: Form) -> bodies.Pla
         order["split"] = "quantiles" if form.one("split") == "quantiles" else "equal"
     if kind == "release":
         order["workload"] = _pieces(schema, form)
-        order["method"] = form.one("method") or None
         order["rows"] = form.whole("rows", "the public number of rows")
-    if kind not in ("select", "histogram", "describe"):
+    if takes(kind, "delta"):
         order["delta"] = form.number("delta", "delta") or 0.0
+    for choice in choices_of(kind):
+        said = form.one(choice.name)
+        if said and choice.tick:
+            order[choice.name] = True
+        elif said and choice.words:
+            answers = _ANSWERS if set(choice.words) == {"", *_ANSWERS} else {}
+            order.setdefault(choice.name, answers.get(said, said))
+        elif said:
+            number = form.whole if choice.whole else form.number
+            order[choice.name] = number(choice.name, choice.label)
     given = {name: value for name, value in order.items() if value is not None}
     return _body(_PLAN, {"order": given})
 
@@ -193,9 +264,9 @@ def curve_around(order: bodies.AnyOrder, most: float | None) -> list[float]:
 
     None where nothing is known of the error beforehand; few where one plan takes its time.
     """
-    if isinstance(order, bodies.ItemsetsOrder) or order.epsilon is None:
+    if kind_of(order) == "itemsets" or order.epsilon is None:
         return []
-    slow = isinstance(order, bodies.ReleaseOrder)
+    slow = kind_of(order) == "release"
     ratios = (0.25, 0.5, 2.0, 4.0) if slow else (0.25, 0.4, 0.63, 1.6, 2.5, 4.0)
     epsilon = order.epsilon
     end = 4 * epsilon if most is None else max(1.2 * most, 2 * epsilon)

@@ -38,9 +38,9 @@ from winnow.serve.documents import Document, document_of
 from winnow.serve.planning import OrderPlans, Wait
 from winnow.serve.problems import Refusal, refusal_of
 from winnow.serve.requests import DONE, FAILED, REFUSED, RUNNING, Request, Requests
-from winnow.serve.sizes import check_size
 from winnow.serve.turns import Timetable, Turns, check_places
 from winnow.serve.vault import Vault
+from winnow.serve.verbs import kind_of
 
 Steps = Callable[[str], None]
 """Called between the steps of a release, for tests that end the process there."""
@@ -98,7 +98,7 @@ class Jobs:
         written = WrittenKey.fresh()
         sealed = self._vault.seal(written.secret, identity)
         request = Request(
-            identity, who, key, opened.name, orders.kind_of(order), digest, body, RUNNING,
+            identity, who, key, opened.name, kind_of(order), digest, body, RUNNING,
             sealed, opened.mark, now, due,
         )  # fmt: skip
         try:
@@ -239,7 +239,9 @@ class Jobs:
         order = msgspec.json.decode(request.body, type=bodies.AnyOrder)
         most = self._limits.result_bytes
         with instead(lambda error: DataError(str(error)), ParameterError):
-            check_size(opened, order, most)  # the limit may be another than when it was ordered
+            orders.check_size(
+                opened, order, most
+            )  # the limit may be another than when it was ordered
         key = WrittenKey(self._vault.unseal(request.tape, request.id))
         budget = self._budget(request, key)
         made = orders.run(opened, order, budget, key)

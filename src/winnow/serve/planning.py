@@ -25,7 +25,7 @@ from winnow.privacy import Event, Guarantee, describe
 from winnow.serve import bodies, replies
 from winnow.serve.datasets import OpenDataset, fitting
 from winnow.serve.expectations import Expected
-from winnow.serve.orders import Price, delta_of, kind_of, order_key
+from winnow.serve.orders import Price, check_size, delta_of, order_key
 from winnow.serve.plan_tasks import (
     Failed,
     Made,
@@ -38,8 +38,8 @@ from winnow.serve.plan_tasks import (
     write_frame,
 )
 from winnow.serve.problems import Refusal
-from winnow.serve.sizes import check_size
 from winnow.serve.turns import Turns
+from winnow.serve.verbs import kind_of
 
 
 class Wait:

@@ -35,10 +35,10 @@ from winnow.serve.claims import Claims, QuestionClaim, Settled, WantedQuestions,
 from winnow.serve.datasets import Catalogue, OpenDataset
 from winnow.serve.declarations import HOUSE, Questions
 from winnow.serve.jobs import body_digest
-from winnow.serve.orders import conditions_of
 from winnow.serve.problems import Refusal
 from winnow.serve.requests import Request, Requests
 from winnow.serve.store import ServerStore
+from winnow.serve.workloads import conditions_of
 
 _TOGETHER = 256
 """So many requests are answered together at most."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -14,25 +15,28 @@ from numpy.typing import NDArray
 
 from winnow.core.cut import CutAway
 from winnow.core.frames import Columns, Framed, plain_column
-from winnow.core.notebook import Card, InNotebook, columns_card, number_text, pairs_card
+from winnow.core.notebook import Card, Chart, InNotebook, columns_card, number_text, pairs_card
 from winnow.core.released import Receipt, Released
 from winnow.describe.result import Description
 from winnow.errors import ParameterError
 from winnow.itemsets.rules import ItemsetSupports
 from winnow.numbers.histogram.result import ReleasedHistogram
 from winnow.numbers.moments.result import ReleasedMoments
+from winnow.numbers.regress.result import ReleasedRegression
 from winnow.numbers.result import ReleasedQuantiles
 from winnow.privacy import Guarantee
 from winnow.privacy.refusals import COMPOSING
 from winnow.select.lists import CountedItems, ListsByGroup
 
+_MOST_VALUES = 12
+"""Of a column of a synthetic table that are counted on a card."""
 Fetch = Callable[[str], str]
 """Downloads a file of a release."""
 
 
 def released_of(document: Mapping[str, Any], fetch: Fetch, labels: Mapping[str, Any]) -> Any:
     """The release that a server described."""
-    value = _value(document, fetch, labels)
+    value = value_of(document, fetch, labels)
     cut = document.get("cut")
     return Released(
         value,
@@ -42,7 +46,8 @@ def released_of(document: Mapping[str, Any], fetch: Fetch, labels: Mapping[str, 
     )
 
 
-def _value(document: Mapping[str, Any], fetch: Fetch, labels: Mapping[str, Any]) -> Any:
+def value_of(document: Mapping[str, Any], fetch: Fetch, labels: Mapping[str, Any]) -> Any:
+    """The value of a release as the library has it; ``fetch`` brings its files."""
     value, kind = document["value"], document["kind"]
     if kind == "tabulate":
         return RemoteTables.parse(value)
@@ -52,6 +57,8 @@ def _value(document: Mapping[str, Any], fetch: Fetch, labels: Mapping[str, Any])
         return ListsByGroup.from_dict(value)
     if kind == "quantiles":
         return ReleasedQuantiles.from_dict(value)
+    if kind == "regress":
+        return ReleasedRegression.from_dict(value)
     if kind == "describe":
         return Description.from_dict(value)
     if kind == "histogram":
@@ -112,7 +119,12 @@ class RemoteTable(InNotebook, Framed):
         return dict(self.rows)
 
     def _card(self) -> Card:
-        return columns_card(f"{self.title}: {len(self)} estimates", self.rows, len(self.columns))
+        card = columns_card(f"{self.title}: {len(self)} estimates", self.rows, len(self.columns))
+        return replace(card, chart=self._chart)
+
+    def _chart(self) -> Chart:
+        ends = (self._shaped(name) if name in self.rows else None for name in ("low", "high"))
+        return Chart(tuple(self.labels), self.estimate, *ends)
 
     def __len__(self) -> int:
         return len(self.rows["estimate"])
@@ -162,13 +174,19 @@ class RemoteTables(InNotebook, Framed):
         return {name: plain_column(values) for name, values in columns.items()}
 
     def _card(self) -> Card:
-        if len(self.tables) == 1:
-            return self.tables[0]._card()
         rows = [
             (each.title, number_text(float(np.mean(each.rows["standard_error"]))))
             for each in self.tables
         ]
-        return pairs_card(f"{len(self.tables)} tables, with their mean standard error", rows)
+        title = f"{len(self.tables)} tables, with their mean standard error"
+        card = pairs_card(title, rows)
+        if len(rows) == 1:
+            card = self.tables[0]._card()
+        else:
+            card = replace(card, parts=lambda: [each._card() for each in self.tables])
+        if self.total is None:
+            return card
+        return card.with_notes(("rows", f"{number_text(self.total)} in all"))
 
     def __iter__(self) -> Iterator[RemoteTable]:
         return iter(self.tables)
@@ -211,7 +229,21 @@ class RemoteSynthetic(InNotebook, Framed):
         return columns
 
     def _card(self) -> Card:
-        return columns_card(f"A synthetic table by {self.method}", self._rows, len(self.names))
+        title = f"A synthetic table of {self.total:,} rows by {self.method}"
+        return replace(columns_card(title, self._rows, len(self.names)), parts=self._counted)
+
+    def _counted(self) -> list[Card]:
+        """How many synthetic rows have each of the most common values of a column."""
+        cards = []
+        for name, column in self._rows.items():
+            order = {label: place for place, label in enumerate(self._labels.get(name, ()))}
+            common = Counter(column.tolist()).most_common(_MOST_VALUES)
+            common.sort(key=lambda each: order.get(each[0], len(order)))
+            labels, counts = [label for label, _ in common], np.array([n for _, n in common])
+            columns: Columns = {name: plain_column(labels), "synthetic rows": counts}
+            card = columns_card(name, columns, 1)
+            cards.append(replace(card, chart=partial(Chart, (labels,), counts)))
+        return cards
 
     def __len__(self) -> int:
         return len(next(iter(self._rows.values()), ()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from datetime import datetime
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -25,6 +26,7 @@ KINDS = {
     "tabulate": ("Tables", "counts by one or more columns, with an error for every cell"),
     "moments": ("Means", "counts, sums, means and deviations of columns of numbers"),
     "quantiles": ("Quantiles", "the median, quartiles or other quantiles of a column of numbers"),
+    "regress": ("Regression", "a column of numbers as a linear function of other columns"),
     "histogram": ("Histogram", "how many rows lie in each bin of a column of numbers"),
     "describe": ("Description", "every column at once: missing, means, quantiles, common values"),
     "itemsets": ("Itemsets", "sets of items that many baskets hold"),
@@ -115,7 +117,7 @@ async def compose(visit: Visit) -> Response:
     values = {
         "schema": schema, "kind": kind, "kinds": KINDS, "about": about, "budget": budget,
         "columns": forms.column_choices(schema), "form": visit.form, "sent": sent,
-        "methods": forms.methods_of(kind),
+        "choices": forms.choices_of(kind), "takes": partial(forms.takes, kind),
         "problem": None if problem is None else problem.problem, **(planned or {"plan": None}),
     }  # fmt: skip
     status = 200 if problem is None else problem.problem.status

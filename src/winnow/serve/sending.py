@@ -34,4 +34,5 @@ def _plain(value: Any) -> Any:
         return {"kind": value.word(), **own} if own else value.word()
     if isinstance(value, bool | int | float | str | None):
         return value
-    return [*value] if isinstance(value, list | tuple) else float(value)
+    value = value.tolist() if hasattr(value, "tolist") else value
+    return [_plain(each) for each in value] if isinstance(value, list | tuple) else float(value)

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, assert_never
+from typing import Any
 
 from winnow.core.schema import Schema
 from winnow.core.sealed import Sealed
 from winnow.describe.request import Describe
-from winnow.errors import ParameterError
+from winnow.numbers.regress.design import MOST_TERMS
 from winnow.read.crossing import SealedTable
 from winnow.serve import bodies
 from winnow.serve.datasets import OpenDataset
@@ -35,52 +35,65 @@ class ResultSize:
     bytes: int
 
 
-def check_size(opened: OpenDataset, order: bodies.AnyOrder, most: int) -> None:
-    """Refuse an order whose result is larger than this many bytes."""
-    size = size_of(opened, order)
-    if size.bytes > most:
-        raise ParameterError(
-            f"the result would have {size.answers:,} answers and about {size.bytes / 1e6:,.0f} MB, "
-            f"and this server shows at most {most / 1e6:,.0f} MB (limits.result_mb); ask for "
-            "fewer or smaller tables, or in several releases"
-        )
+def of_list(opened: OpenDataset, order: Any, lists: int = 1) -> ResultSize:
+    """A list of labels; labels that are private count as nothing."""
+    number = (order.k or 1) * lists
+    return ResultSize(number, number * (_width(opened, order.column) + _NUMBER))
 
 
-def size_of(opened: OpenDataset, order: bodies.AnyOrder) -> ResultSize:
-    """The size of the result of an order; labels that are private count as nothing."""
-    match order:
-        case bodies.SelectOrder() | bodies.TopKOrder():
-            groups = len(opened.declared.groups or ()) or 1
-            number = (order.k or 1) * (groups if isinstance(order, bodies.TopKOrder) else 1)
-            return ResultSize(number, number * (_width(opened, order.column) + _NUMBER))
-        case bodies.LabelsOrder():
-            return ResultSize(0, 0)
-        case bodies.ItemsetsOrder():
-            number = (order.k or 1) * (2**order.size if order.supports == "subsets" else 1)
-            width = order.size * (_width(opened, None) + _FIELDS)
-            return ResultSize(number, number * (width + _NUMBER))
-        case bodies.TabulateOrder():
-            if not isinstance(opened.stand_in, SealedTable):
-                return _item_table(opened)
-            numbers = _FIELDS * (1 + 2 * len(order.values))
-            return _answers(opened, order.by or (), numbers)
-        case bodies.MomentsOrder():
-            number = len(order.values) * len(order.statistics or (0,) * 3)
-            return _of_groups(opened, order.by, number)
-        case bodies.QuantilesOrder():
-            return _of_groups(opened, order.by, len(order.quantiles))
-        case bodies.HistogramOrder():
-            number = 2 + (order.bins if isinstance(order.bins, int) else len(order.bins) + 1)
-            return ResultSize(number, number * (3 + _FIELDS) * _NUMBER)
-        case bodies.DescribeOrder():
-            return _described(opened, order)
-        case bodies.ReleaseOrder():
-            answers = _answers(opened, order.workload, _FIELDS + 1)
-            rows = min(opened.rows or order.rows or MOST_ROWS, MOST_ROWS)
-            synthetic = rows * sum(width + 1 for width in _widths(opened).values())
-            return ResultSize(answers.answers, max(answers.bytes, synthetic))
-        case never:
-            assert_never(never)
+def of_lists(opened: OpenDataset, order: Any) -> ResultSize:
+    """A list, or one for each group."""
+    return of_list(opened, order, len(opened.declared.groups or ()) or 1)
+
+
+def of_itemsets(opened: OpenDataset, order: Any) -> ResultSize:
+    """Itemsets, with their subsets where these are asked for."""
+    number = (order.k or 1) * (2**order.size if order.supports == "subsets" else 1)
+    width = order.size * (_width(opened, None) + _FIELDS)
+    return ResultSize(number, number * (width + _NUMBER))
+
+
+def of_tables(opened: OpenDataset, order: Any) -> ResultSize:
+    """All cells of all tables, or all items."""
+    if not isinstance(opened.stand_in, SealedTable):
+        return _item_table(opened)
+    return _answers(opened, order.by or (), _FIELDS * (1 + 2 * len(order.values)))
+
+
+def of_moments(opened: OpenDataset, order: Any) -> ResultSize:
+    """The statistics of each column and group."""
+    return _of_groups(opened, order.by, len(order.values) * len(order.statistics or (0,) * 3))
+
+
+def of_quantiles(opened: OpenDataset, order: Any) -> ResultSize:
+    """The quantiles of each group."""
+    return _of_groups(opened, order.by, len(order.quantiles))
+
+
+def of_histogram(opened: OpenDataset, order: Any) -> ResultSize:
+    """The bins, and what lies in none."""
+    number = 2 + (order.bins if isinstance(order.bins, int) else len(order.bins) + 1)
+    return ResultSize(number, number * (3 + _FIELDS) * _NUMBER)
+
+
+def of_coefficients(opened: OpenDataset, order: Any) -> ResultSize:
+    """Of each column a coefficient, or one for each of its values."""
+    assert isinstance(opened.stand_in, SealedTable)
+    widths = _widths(opened)
+    number = size = 0
+    for name in order.features or widths:
+        terms = min(MOST_TERMS, opened.stand_in.schema.column(name).cardinality)
+        number += terms
+        size += terms * (widths[name] + 2 * len(name) + 2 * _FIELDS * _NUMBER)
+    return ResultSize(number, size)
+
+
+def of_release(opened: OpenDataset, order: Any) -> ResultSize:
+    """The answers, and the synthetic table."""
+    answers = _answers(opened, order.workload, _FIELDS + 1)
+    rows = min(opened.rows or order.rows or MOST_ROWS, MOST_ROWS)
+    synthetic = rows * sum(width + 1 for width in _widths(opened).values())
+    return ResultSize(answers.answers, max(answers.bytes, synthetic))
 
 
 def _of_groups(opened: OpenDataset, by: Sequence[str], each: int) -> ResultSize:
@@ -93,7 +106,7 @@ def _of_groups(opened: OpenDataset, by: Sequence[str], each: int) -> ResultSize:
     return ResultSize(number, number * row)
 
 
-def _described(opened: OpenDataset, order: bodies.DescribeOrder) -> ResultSize:
+def of_description(opened: OpenDataset, order: Any) -> ResultSize:
     """Of each column its bins or most common values, and a few numbers more."""
     assert isinstance(opened.stand_in, SealedTable)
     wanted = len(Describe.quantiles if order.quantiles is None else order.quantiles)

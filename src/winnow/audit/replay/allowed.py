@@ -86,6 +86,7 @@ _ANSWERS = _released(
     "result*.texts.*", "result*.before.*", "result*.after", "result*.state.updates",
 )  # fmt: skip
 
+_REGRESSED = ("coefficient", "standard_error", "low", "high", "sampling_error", "rows", "notes")
 _TEXT = _derived(
     "how the released value is shown and written",
     "result.*.stdout",
@@ -173,6 +174,11 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     + _SHOWN,
     "histogram": _released("the noisy counts", "result.value.estimate*")
     + _released("the edges, where they are private", "result.value.starts*", "result.value.ends*")
+    + _SHOWN,
+    "regress": _released(
+        "the coefficients and what follows from them",
+        *(f"result.value.{name}*" for name in _REGRESSED),
+    )
     + _SHOWN,
     "bounds": _released("the bounds", "result.value.low", "result.value.high") + _SHOWN,
     "moments": _released("the moments", "result.value.held*", "result.value.notes*") + _SHOWN,
@@ -270,6 +276,14 @@ ALLOWED: dict[str, tuple[AllowedField, ...]] = {
     + _DOCUMENT
     + _TEXT,
     "winnow histogram": _released("the noisy counts and their edges", "*.json.bins*")
+    + _DOCUMENT
+    + _TEXT,
+    "winnow regress": _released(
+        "the coefficients and what follows from them",
+        "*.json.coefficients*",
+        "*.json.rows",
+        "*.json.notes*",
+    )
     + _DOCUMENT
     + _TEXT,
     "winnow bounds": _released("the bounds", "*.json.low", "*.json.high") + _DOCUMENT + _TEXT,

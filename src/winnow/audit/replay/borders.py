@@ -37,6 +37,7 @@ from winnow.audit.replay.tables import ROWS, table_of
 from winnow.audit.result import AuditResult, as_twin
 from winnow.core.borders import Border
 from winnow.core.bounded import FEW_NOISES
+from winnow.core.noisy_top.class_counts import AT_ONCE
 from winnow.core.noisy_top.filter import FEW_KEYS, FEW_LEFT
 from winnow.core.noisy_top.ranking import FEW_VALUES, MANY_EQUAL
 from winnow.core.noisy_top.support_classes import NEAR_ZERO
@@ -71,7 +72,6 @@ from winnow.release.rounds.kernels.clocked_sampler import FOLLOW, LAZY_START
 from winnow.release.tables.verb import tabulate
 from winnow.release.verb import release
 from winnow.select.audit.kept import ListedCounts
-from winnow.select.mechanisms.blocks import AT_ONCE
 from winnow.select.mechanisms.margin_counts import WIDE_GAPS
 from winnow.select.mechanisms.margin_search import ONE_BY_ONE
 from winnow.select.methods import Lipschitz

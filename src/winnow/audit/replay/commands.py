@@ -37,6 +37,7 @@ WITHOUT_PRIVATE_DATA = {
     "plan histogram": "takes a public schema",
     "plan moments": "takes a public schema",
     "plan bounds": "takes a public schema",
+    "plan regress": "takes a public schema",
     "plan learn": "takes public numbers",
     "plan tabulate": "takes a public schema",
     "plan release": "takes a public schema",
@@ -106,6 +107,7 @@ def command_replays() -> Iterator[Replay]:
     yield _entry("histogram", _PEOPLE, _histogram, groups=(1, 2))
     yield _entry("bounds", _PEOPLE, _bounds, groups=(1, 2))
     yield _entry("moments", _PEOPLE, _moments, groups=(1, 2))
+    yield _entry("regress", _PEOPLE, _regress, groups=(1, 2))
     yield _entry("describe", _PEOPLE, _describe, groups=(1, 2))
     yield _entry("schema draft", _PEOPLE, _draft, groups=(1, 2))
     yield _entry("ask", _PEOPLE, _ask, groups=(0, 1))
@@ -276,6 +278,10 @@ def _bounds(people: People, place: ReplayPlace) -> Any:
 
 def _moments(people: People, place: ReplayPlace) -> Any:
     return _both(place, *_of_ages("moments", people, place, "--values"), "--by", "sex")
+
+
+def _regress(people: People, place: ReplayPlace) -> Any:
+    return _both(place, *_of_ages("regress", people, place, "--target"))
 
 
 def _draft(people: People, place: ReplayPlace) -> Any:

@@ -18,6 +18,7 @@ from winnow.numbers.histogram.verb import histogram
 from winnow.numbers.in_bins import in_bins
 from winnow.numbers.methods import Cumulative, Halving
 from winnow.numbers.moments.verb import moments
+from winnow.numbers.regress.verb import regress
 from winnow.numbers.verb import quantiles
 from winnow.read.crossing import SealedTable, group
 from winnow.select.top_k_methods import Joint
@@ -70,6 +71,9 @@ def number_replays() -> Iterator[Replay]:
             call = _moments(relation, wanted)
             yield Replay("moments", of, call, PAID, relation, groups=(1, 3))
         yield Replay("bounds", "", _bounding(relation), PAID, relation, groups=(1, 3))
+        for law, delta in (("box noise", 0.0), ("Gaussian noise", 0.01)):
+            call = _regressing(relation, delta)
+            yield Replay("regress", law, call, PAID, relation, groups=(1, 3))
 
     def in_session(people: People, place: ReplayPlace) -> Any:
         table = _paid(people, Relation.ADD_REMOVE)
@@ -79,7 +83,8 @@ def number_replays() -> Iterator[Replay]:
                 "histogram": session.histogram("pay", bins=2, epsilon=0.4),
                 "moments": session.moments("pay", epsilon=0.1),
                 "describe": session.describe(epsilon=0.05, bins=2),
-                "bounds": session.bounds("pay", epsilon=0.05),
+                "bounds": session.bounds("pay", epsilon=0.025),
+                "regress": session.regress("pay", epsilon=0.025),
             }
             return found | {"left": repr(session)}
 
@@ -88,7 +93,7 @@ def number_replays() -> Iterator[Replay]:
         return {"schema": held.schema, "shown": repr(held)}
 
     yield Replay("in_bins", "", binned, PAID, groups=(1, 3))
-    said = ("quantiles", "histogram", "moments", "describe", "bounds")
+    said = ("quantiles", "histogram", "moments", "describe", "bounds", "regress")
     yield Replay("Session", "numbers", in_session, PAID, words={"method": said})
 
 
@@ -110,6 +115,14 @@ def _counting(relation: Relation, split: Literal["equal", "quantiles"]) -> Any:
 def _bounding(relation: Relation) -> Any:
     def call(people: People, place: ReplayPlace) -> Any:
         return bounds(_paid(people, relation), "pay", epsilon=9.0, seed=place.seed)
+
+    return call
+
+
+def _regressing(relation: Relation, delta: float) -> Any:
+    def call(people: People, place: ReplayPlace) -> Any:
+        table = _paid(people, relation)
+        return regress(table, "pay", ["sex"], epsilon=1.0, delta=delta, seed=place.seed)
 
     return call
 

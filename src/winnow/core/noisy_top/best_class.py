@@ -30,12 +30,13 @@ import math
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from itertools import count as counter
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from winnow.core.arithmetic import Arithmetic, Interval
+from winnow.core.arithmetic import Arithmetic, Interval, floor_of, is_above
 from winnow.core.bounded import STAGE1_ERROR, clock_interval
 from winnow.core.laws import Law
 from winnow.core.noisy_top.log_counts import log_of
@@ -167,14 +168,7 @@ class Winner(Generic[B]):
         low, high = self._node.lower, self._node.upper
         if math.isfinite(low) and math.isfinite(high) and math.floor(low) == math.floor(high):
             return math.floor(low)
-        digits, bits = 40, 128
-        while True:
-            value = self._search.enclose(self._node, Arithmetic(digits), bits)
-            if value.lo.is_finite() and value.hi.is_finite():
-                below, above = (Fraction(end).__floor__() for end in (value.lo, value.hi))
-                if below == above:
-                    return below
-            digits, bits = 2 * digits, 2 * bits
+        return floor_of(partial(self._search.enclose, self._node))
 
 
 def best_class(
@@ -276,16 +270,7 @@ class _BestFirst(Generic[B]):
         """Whether the noisy score of one class exceeds another's, refined as far as needed."""
         if one.lower > other.upper or one.upper < other.lower:
             return one.lower > other.upper
-        digits, bits = 32, 96
-        while True:
-            arithmetic = Arithmetic(digits)
-            mine = self.enclose(one, arithmetic, bits)
-            others = self.enclose(other, arithmetic, bits)
-            if mine.lo > others.hi:
-                return True
-            if mine.hi < others.lo:
-                return False
-            digits, bits = 2 * digits, 2 * bits
+        return is_above(partial(self.enclose, one), partial(self.enclose, other))
 
     def enclose(self, node: _Node[B], arithmetic: Arithmetic, bits: int) -> Interval:
         """An interval around the noisy score of a class's first member that is left."""

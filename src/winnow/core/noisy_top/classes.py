@@ -7,7 +7,6 @@ from fractions import Fraction
 from itertools import accumulate
 from math import comb
 from operator import mul
-from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,14 +171,6 @@ CanonicalBlock = tuple[int, int, int, int]
 and its last item has rank t."""
 
 
-class Descending(Protocol):
-    """Scores in descending order, by rank from 0."""
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, rank: int, /) -> Any: ...
-
-
 class CanonicalClasses:
     """All k-subsets of d ranked items by head h and tail t [Canonical, Def 3.4 as in the errata].
 
@@ -187,24 +178,28 @@ class CanonicalClasses:
     best a are C(T-a, k-a) (hockey stick), so a rectangle's count is a difference of four
     binomials. The loss (1-gamma) x[h+1] - gamma x[t] grows as h falls and t grows, so the
     best class of a rectangle is its corner (h1, t0).
+
+    A rectangle whose tails are not listed is bounded by the highest score that these can have,
+    and is listed further only when it could still win.
     """
 
     def __init__(
         self,
-        scores: Descending,
+        ranking: Ranking,
         k: int,
         gamma: Fraction,
         scale: Fraction,
         rounded_by: Fraction | None = None,
     ) -> None:
-        """`scores` descend. With `rounded_by` = s the loss is ceil((x[h+1] - x[t])/(2 s))."""
-        self.d, self.k = len(scores), k
+        """With `rounded_by` = s the loss is ceil((x[h+1] - x[t])/(2 s))."""
+        self.d, self.k = ranking.size, k
         self._rounded_by = rounded_by
         self._head, self._tail = gamma.denominator - gamma.numerator, gamma.numerator
         self._scale = scale if rounded_by is not None else scale / gamma.denominator
         self._rough_scale = float(self._scale)
-        self._scores = scores
-        self._reference = int(scores[k - 1])
+        self._ranking, self._count_at = ranking, ranking.count_at
+        self._whole = ranking.listed == ranking.size
+        self._reference = self._count_at(k - 1)
 
     def roots(self) -> list[CanonicalBlock]:
         """The top k by itself, and everything else."""
@@ -213,7 +208,7 @@ class CanonicalClasses:
 
     def _loss(self, h: int, t: int) -> int:
         """The loss of class (h, t) beyond that of the top k, in units of 1/denominator."""
-        missing, last = int(self._scores[h]), int(self._scores[t - 1])
+        missing, last = self._count_at(h), self._count_at(t - 1)
         if t == self.k:
             missing = last  # the top k itself: its loss is the reference
         if self._rounded_by is not None:
@@ -222,13 +217,22 @@ class CanonicalClasses:
         return self._head * (missing - self._reference) + self._tail * (self._reference - last)
 
     def is_class(self, block: CanonicalBlock) -> bool:
-        """Whether all subsets of the block have one loss."""
+        """Whether all subsets of the block have one loss, as far as that is known."""
         h0, h1, t0, t1 = block
-        return self._loss(h0, t1) == self._loss(h1, t0)
+        known = self._whole or t1 <= self._ranking.listed or self._ranking.complete
+        return known and self._loss(h0, t1) == self._loss(h1, t0)
 
     def split(self, block: CanonicalBlock) -> list[CanonicalBlock]:
-        """Halves in the direction in which the loss varies most."""
+        """What is listed and what is not; or halves where the loss varies most."""
         h0, h1, t0, t1 = block
+        if not self._whole:
+            ranking = self._ranking
+            while t0 > ranking.listed and not ranking.complete:
+                ranking.deepen()
+            if t1 > ranking.listed >= t0:
+                return [(h0, h1, t0, ranking.listed), (h0, h1, ranking.listed + 1, t1)]
+            if self.is_class(block):  # it is one class now that more is listed
+                return [block]
         across_h = self._loss(h0, t0) - self._loss(h1, t0)
         across_t = self._loss(h1, t1) - self._loss(h1, t0)
         by_head = h1 > h0 and (across_h >= across_t or t0 == t1)

@@ -9,37 +9,28 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from itertools import accumulate, islice
+from functools import cached_property
+from itertools import accumulate
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.noisy_top.best_class import LargestNoise, Winner, best_members
-from winnow.core.noisy_top.class_noise import SpreadLaplace
-from winnow.core.noisy_top.ranked import Without
 from winnow.core.noisy_top.ranking import Ranking
-from winnow.core.noisy_top.rounds import ScoreBlock, Universe, levels, reach_of
-from winnow.core.noisy_top.support_classes import Block, SupportClasses
+from winnow.core.noisy_top.rounds import InBlocks, ScoreBlock, levels, peeled, reach_of
+from winnow.core.noisy_top.universe import ByRank, Found, InClasses
 from winnow.core.tape import BitStream, Tape
+from winnow.core.utility import Utility
 
 Integers = NDArray[np.int64]
 Place = tuple[int, int]
 """A count, and a place among the candidates that have it."""
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """The places that were drawn, in order, and their noisy counts where these are released."""
-
-    places: list[Place]
-    noisy: list[int] | None = None
-
-
-class CountClasses:
-    """A ``Ranked`` universe whose members are places. Private, it stays inside mechanisms."""
+class ListedClasses(InClasses):
+    """Classes that are all known; a member is a count and a place. Private."""
 
     floor = 1
 
@@ -47,11 +38,11 @@ class CountClasses:
         """``sizes`` has the number of candidates for each count, from 0."""
         self.counts = np.array(sorted(sizes, reverse=True), np.int64)
         """Decreasing; 0 is among them where candidates of that count exist."""
-        self.sizes = [sizes[count] for count in self.counts.tolist()]
+        self._listed: list[int] = self.counts.tolist()
+        self.sizes = [sizes[count] for count in self._listed]
         self.ends = list(accumulate(self.sizes))
-        self.total: int | None = self.size
-        self._unseen = sizes.get(0, 0)
-        self._seen = self.counts[: len(self.counts) - (self._unseen > 0)]
+        self.total = self.size
+        self._seen = self.counts[: len(self.counts) - (0 in sizes)]
 
     @property
     def size(self) -> int:
@@ -73,17 +64,17 @@ class CountClasses:
         """A place of this count."""
         return count, index
 
-    def sample(self, stream: BitStream) -> tuple[int, Place] | None:
-        """Everything is listed."""
-        return None
 
-    def unseen(self, stream: BitStream) -> Place:
+class CountClasses(ListedClasses):
+    """Of these every candidate has a place, also those of count 0, and so has every rank."""
+
+    def unseen(self, stream: BitStream) -> Any:
         """A uniform place of count 0."""
-        return 0, stream.below(self._unseen)
+        return 0, stream.below(self.sizes[-1])
 
     def count_at(self, rank: int) -> int:
         """The count at a rank from 0."""
-        return int(self.counts[bisect_right(self.ends, rank)])
+        return self._listed[bisect_right(self.ends, rank)]
 
     def places(self, ranks: list[int]) -> list[Place]:
         """The places of ranks: equal counts are ranked by their place."""
@@ -94,12 +85,36 @@ class CountClasses:
             drawn.append((int(self.counts[which]), rank - before))
         return drawn
 
+    def scores_at(self, ranks: Sequence[int]) -> Integers:
+        """Every rank is listed."""
+        return np.array([self.count_at(rank) for rank in ranks], np.int64)
+
+    def by_rank(self, utility: Utility, k: int, *, whole: bool = False) -> ByRank:
+        """Counts are whole steps as they are, and a rank has a place."""
+
+        def named(ranks: list[int], stream: BitStream) -> list[Found]:
+            return self._found(ranks)
+
+        return ByRank(ClassRanking(self), utility, 1, named)
+
+    def peeled(self, scale: Fraction, k: int, tape: Tape) -> list[Found]:
+        """In blocks of similar counts."""
+        return self._found(peeled(self.in_blocks(scale, k), tape, scale))
+
+    def _found(self, ranks: list[int]) -> list[Found]:
+        return [(place[0], place) for place in self.places(ranks)]
+
+    def front(self, most: int) -> Integers:
+        """Those of the largest that somebody has."""
+        leaders = self.leaders(most)
+        return leaders[leaders > 0]
+
     def leaders(self, most: int) -> Integers:
         """The largest counts, at most so many of them, largest first."""
         capped = np.minimum(np.array(self.sizes, np.int64), most)
         return np.repeat(self.counts, capped)[:most]
 
-    def in_blocks(self, scale: Fraction, k: int) -> Universe:
+    def in_blocks(self, scale: Fraction, k: int) -> InBlocks:
         """The candidates by rank, in blocks of similar counts, for rounds of permute-and-flip."""
         ranks = list(range(k))
         best = [self.count_at(rank) for rank in ranks]
@@ -115,7 +130,7 @@ class CountClasses:
             before = self.ends[which - 1] if which else 0
             members = _Ranks(self, before)
             blocks.append(ScoreBlock(members, self.ends[end - 1] - before, int(self.counts[which])))
-        return Universe(blocks, self.counts.dtype, ranks, best)
+        return InBlocks(blocks, self.counts.dtype, ranks, best)
 
 
 class _Ranks:
@@ -146,10 +161,17 @@ class ClassRanking(Ranking):
         self._classes = classes
         self.size = classes.size
         self.lowest = int(classes.counts[-1])
-        self._values = classes.counts[::-1] - self.lowest
-        above = np.array([0, *classes.ends], np.int64)
-        self._reaching = (above[-1:0:-1]).copy()
-        """How many candidates have each value or more."""
+
+    @property
+    def count_at(self) -> Callable[[int], int]:
+        """The count at a rank from 0."""
+        return self._classes.count_at
+
+    @cached_property
+    def _steps(self) -> tuple[Integers, Integers]:
+        """The values, ascending, and how many candidates have each or more, and none."""
+        reaching = np.array([*self._classes.ends[::-1], 0], np.int64)
+        return self._classes.counts[::-1] - self.lowest, reaching
 
     def leaders(self, k: int) -> Integers:
         """The k largest, largest first, counted from the lowest one."""
@@ -157,61 +179,5 @@ class ClassRanking(Ranking):
 
     def at_least(self, thresholds: Integers) -> Integers:
         """How many reach each of some thresholds, counted from the lowest one."""
-        reaching = np.append(self._reaching, 0)
-        return reaching[np.searchsorted(self._values, thresholds)]
-
-
-class DescendingCounts:
-    """All counts in descending order, as if they were an array of one for each candidate."""
-
-    def __init__(self, classes: CountClasses) -> None:
-        self._classes = classes
-
-    def __len__(self) -> int:
-        return self._classes.size
-
-    def __getitem__(self, rank: int) -> int:
-        return self._classes.count_at(rank)
-
-
-def noisy_members(
-    classes: CountClasses, tape: Tape, noise: LargestNoise, scale: Fraction
-) -> Iterator[Winner[Block]]:
-    """All candidates by decreasing ``scale`` count + noise, each by its class."""
-    if not classes.size:  # where nobody is, nothing is drawn, as from counts in memory
-        return iter(())
-    reach = int(min(Fraction(2**62), 40 / scale))
-    return best_members(SupportClasses(classes, scale, reach), noise, tape)
-
-
-def noisy_top_places(
-    classes: CountClasses, tape: Tape, noise: LargestNoise, scale: Fraction, k: int
-) -> list[Place]:
-    """The places with the k largest of ``scale`` count + noise, largest first."""
-    winners = islice(noisy_members(classes, tape.child("class"), noise, scale), k)
-    return uniform_places(classes, [winner.block[0] for winner in winners], tape)
-
-
-def uniform_places(classes: CountClasses, counts: list[int], tape: Tape) -> list[Place]:
-    """A uniform place for each of some counts, none twice."""
-    stream, universe = tape.child("member").stream(), Without(classes)
-    places = (universe.take(count, stream) for count in counts)
-    return [place for place in places if place is not None]
-
-
-def noisy_counts_of(
-    classes: CountClasses, tape: Tape, scale: Fraction, k: int, threshold: int | None = None
-) -> Drawn:
-    """The k largest counts with discrete Laplace noise, those that reach the threshold.
-
-    Ties of noisy counts are in random order, whatever the true counts are.
-    """
-    pairs: list[tuple[int, int]] = []
-    noise = SpreadLaplace(scale)
-    for winner in islice(noisy_members(classes, tape.child("class"), noise, Fraction(1)), k):
-        noisy = winner.floor()
-        if threshold is not None and noisy < threshold:
-            break
-        pairs.append((winner.block[0], noisy))
-    places = uniform_places(classes, [count for count, _ in pairs], tape)
-    return Drawn(places, [noisy for _, noisy in pairs])
+        values, reaching = self._steps
+        return reaching[np.searchsorted(values, thresholds)]

@@ -19,13 +19,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from winnow.core.arithmetic import Arithmetic, Interval
+from winnow.core.arithmetic import Arithmetic, Interval, floor_of, refined
 from winnow.core.bounded import STAGE1_ERROR, noise, noise_interval
 from winnow.core.laws import Law
 from winnow.core.noisy_top.filter import Floats, Integers, Scores, gaps_to, survivors, survivors_of
@@ -119,25 +119,25 @@ class NoisyTop:
         top = _exact(self.scores.max())
         behind = {place: self.scale * (_exact(self.scores[place]) - top) for place in places}
         winners: list[int] = []
-        digits, bits = 32, 96
-        while True:
-            arithmetic = Arithmetic(digits)
-            values = {place: self._enclose(place, behind, arithmetic, bits) for place in places}
-            while places:
-                places.sort(key=lambda place: values[place].lo, reverse=True)
-                first, rest = places[0], places[1:]
+        left = list(places)
+
+        def attempt(arithmetic: Arithmetic, bits: int) -> list[int] | None:
+            values = {place: self._enclose(place, behind, arithmetic, bits) for place in left}
+            left.sort(key=lambda place: values[place].lo, reverse=True)
+            while left and len(winners) < k:
+                first, *rest = left
                 if any(values[place].hi >= values[first].lo for place in rest):
                     break
                 winners.append(int(self.ids[first]))
-                places = rest
-                if len(winners) == k:
-                    return winners
-            if not places:
+                left[:] = rest
+            missing = min(k - len(winners), len(left))
+            if missing == 0:
                 return winners
-            missing = min(k - len(winners), len(places))
-            least = sorted((values[place].lo for place in places), reverse=True)[missing - 1]
-            places = [place for place in places if values[place].hi >= least]
-            digits, bits = 2 * digits, 2 * bits
+            least = values[left[missing - 1]].lo
+            left[:] = [place for place in left if values[place].hi >= least]
+            return None
+
+        return refined(attempt)
 
     def leads(self, order: list[int], unit: Fraction) -> list[int]:
         """By how many units each of some items lies above the next, noise included.
@@ -149,19 +149,18 @@ class NoisyTop:
         places = [place_of[item] for item in order]
         top = _exact(self.scores.max())
         behind = {place: self.scale * (_exact(self.scores[place]) - top) for place in places}
-        gaps: list[int] = []
-        digits, bits = 32, 96
-        while len(gaps) < len(places) - 1:
-            arithmetic = Arithmetic(digits)
-            values = [self._enclose(place, behind, arithmetic, bits) for place in places]
-            for above, below in pairwise(values[len(gaps) :]):
-                lead = arithmetic.times(arithmetic.subtract(above, below), 1 / (self.scale * unit))
-                least, most = (round_half_up(Fraction(end)) for end in (lead.lo, lead.hi))
-                if least != most:
-                    break
-                gaps.append(max(0, least))
-            digits, bits = 2 * digits, 2 * bits
-        return gaps
+        half, known = Fraction(1, 2), dict[tuple[int, int], Interval]()
+
+        def noisy(place: int, a: Arithmetic, bits: int) -> Interval:
+            if (place, bits) not in known:
+                known[place, bits] = self._enclose(place, behind, a, bits)
+            return known[place, bits]
+
+        def lead(above: int, below: int, a: Arithmetic, bits: int) -> Interval:
+            gap = a.subtract(noisy(above, a, bits), noisy(below, a, bits))
+            return a.add(a.times(gap, 1 / (self.scale * unit)), a.fraction(half))
+
+        return [max(0, floor_of(partial(lead, *pair))) for pair in pairwise(places)]
 
     def _enclose(
         self, place: int, behind: dict[int, Fraction], arithmetic: Arithmetic, bits: int
@@ -171,11 +170,6 @@ class NoisyTop:
         item = int(self.ids[place])
         z = noise_interval(arithmetic, self.law, self.tape, item, bits, log_count)
         return arithmetic.add(z, arithmetic.fraction(behind[place]))
-
-
-def round_half_up(value: Fraction) -> int:
-    """The nearest whole number."""
-    return (value + Fraction(1, 2)).__floor__()
 
 
 def noisy_top(

@@ -1,6 +1,6 @@
 """Classes of candidates that a user gives: a score, how many have it, and how to get one of them.
 
-What selection needs of a universe that nobody can list (``Ranked``) is made from these, as far
+What selection needs of a universe that nobody can list is made from these, as far
 down as a draw asks: the scores in whole steps of a public grid, and a member only where a draw
 ends in its class.
 """
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.noisy_top.grid import Grid
+from winnow.core.noisy_top.universe import InClasses
 from winnow.core.tape import BitStream
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import instead
@@ -149,8 +150,8 @@ class Steps:
         return max(0, steps)
 
 
-class GivenRanks:
-    """The given classes as a ``Ranked`` universe; classes of equal steps are one."""
+class GivenRanks(InClasses):
+    """The given classes as a universe; classes of equal steps are one."""
 
     def __init__(
         self, source: ClassSource, total: int | None, steps: Steps, stream: BitStream
@@ -236,10 +237,6 @@ class GivenRanks:
             "a function keeps drawing the same members; check that its class is as large as "
             "declared"
         )
-
-    def sample(self, stream: BitStream) -> tuple[int, Key] | None:
-        """Classes are listed one after another."""
-        return None
 
     def unseen(self, stream: BitStream) -> Key | None:
         """A uniform candidate of count 0; None where these have no names."""

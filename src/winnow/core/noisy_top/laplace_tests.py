@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.arithmetic import Arithmetic, Interval
+from winnow.core.arithmetic import Arithmetic, Interval, is_above
 from winnow.core.bounded import STAGE1_ERROR, noise, noise_interval
 from winnow.core.laws import Law
 from winnow.core.tape import Tape
@@ -95,21 +95,15 @@ class LaplaceTests:
         return total, float(np.sum(scales * (error + 2.0**-48 * np.abs(z))))
 
     def _refine(self, index: int, offset: Fraction, own: Tape, common: Tape) -> bool:
-        digits, bits = 32, 96
-        while True:
-            a = Arithmetic(digits)
-            value: Interval = a.add(
-                a.fraction(offset),
-                a.times(noise_interval(a, Law.LAPLACE, own, index, bits), self.scale),
-            )
+        def value(a: Arithmetic, bits: int) -> Interval:
+            z = noise_interval(a, Law.LAPLACE, own, index, bits)
+            total = a.add(a.fraction(offset), a.times(z, self.scale))
             for item, scale in enumerate(self.common):
                 z = noise_interval(a, Law.LAPLACE, common, item, bits)
-                value = a.add(value, a.times(z, scale))
-            if value.lo > 0:
-                return True
-            if value.hi < 0:
-                return False
-            digits, bits = 2 * digits, 2 * bits
+                total = a.add(total, a.times(z, scale))
+            return total
+
+        return is_above(value, lambda a, _: a.fraction(Fraction(0)))
 
 
 _ONES = 0xFFFFFFFF

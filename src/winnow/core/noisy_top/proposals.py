@@ -5,9 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import NoReturn
 
-from winnow.core.arithmetic import Arithmetic
-from winnow.core.bounded import noise_interval
-from winnow.core.laws import Law
+from winnow.core.arithmetic import Arithmetic, Interval, is_above
+from winnow.core.bounded import clock_of
 from winnow.core.tape import Tape, Words
 
 
@@ -49,16 +48,9 @@ def exact_acceptance(tape: Tape, item: int, exponent: Fraction, bound: int) -> b
     """
     if bound == 0 and exponent == 0:
         return True
-    digits, bits = 40, 96
-    while True:
-        arithmetic = Arithmetic(digits)
-        clock = noise_interval(arithmetic, Law.EXPONENTIAL, tape, item, bits)
-        ln2 = arithmetic.ln(arithmetic.fraction(Fraction(2)))
-        gap = arithmetic.subtract(
-            arithmetic.times(ln2, Fraction(bound)), arithmetic.fraction(exponent)
-        )
-        if clock.lo > gap.hi:
-            return True
-        if clock.hi < gap.lo:
-            return False
-        digits, bits = 2 * digits, 2 * bits
+
+    def gap(a: Arithmetic, bits: int) -> Interval:
+        ln2 = a.ln(a.fraction(Fraction(2)))
+        return a.subtract(a.times(ln2, Fraction(bound)), a.fraction(exponent))
+
+    return is_above(clock_of(tape, item), gap)

@@ -2,14 +2,11 @@
 
 A universe of 10^12 itemsets cannot be sorted. What selection needs of it is less: how many
 candidates have each count, from the top down to some floor; and one member of a class of equal
-counts when a draw ends there. ``Ranked`` is that, for itemsets (``winnow.itemsets.kernels.mine``)
-and for explicit counts (below, for audits and small lists).
+counts when a draw ends there (``universe.InClasses``). Here is the first of the two.
 """
 
 from __future__ import annotations
 
-from bisect import insort
-from collections.abc import Hashable, Sequence
 from math import isqrt
 from typing import Any, Protocol
 
@@ -55,24 +52,12 @@ class CountListing(Protocol):
         ...
 
 
-class Ranked(CountListing, Protocol):
-    """A universe of candidates by decreasing count, with their names."""
-
-    def member(self, count: int, index: int) -> Member:
-        """The candidate at a place of its class, in a fixed order."""
-        ...
-
-    def unseen(self, stream: BitStream) -> Member | None:
-        """A uniform candidate of count 0; None where these have no names."""
-        ...
-
-
 def listed(ranked: CountListing) -> int:
     """How many candidates are listed."""
     return sum(ranked.classes()[1])
 
 
-def ensure_listed(ranked: Ranked, size: int) -> None:
+def ensure_listed(ranked: CountListing, size: int) -> None:
     """List at least so many candidates, or all that have a count."""
     ranked.top()
     while ranked.floor > 1 and listed(ranked) < size:
@@ -100,151 +85,6 @@ def count_at(ranked: CountListing, rank: int) -> int:
         ranked.lower(middle, most)
         if ranked.floor > middle:
             low = middle
-
-
-def at_rank(ranked: Ranked, rank: int) -> tuple[int, int]:
-    """The count at a rank from 0, and the place inside its class; lists as far as needed."""
-    ensure_listed(ranked, rank + 1)
-    counts, sizes = ranked.classes()
-    for count, size in zip(counts.tolist(), sizes, strict=True):
-        if rank < size:
-            return count, rank
-        rank -= size
-    return 0, rank
-
-
-class ExplicitRanks:
-    """Counts that are all known: what audits and tests compare the lazy universe with.
-
-    ``endless`` adds countably many candidates of count 0 without names, and then positions of
-    count 0 are not candidates: ties prefer those without names.
-    """
-
-    def __init__(self, counts: Sequence[int] | Integers, *, endless: bool = False) -> None:
-        values = np.asarray(counts, np.int64)
-        self.total: int | None = None if endless else len(values)
-        self._by_count: dict[int, list[int]] = {}
-        for position, value in enumerate(values.tolist()):
-            self._by_count.setdefault(value, []).append(position)
-        self.floor = 1
-
-    def top(self, reach: int = 0) -> int:
-        """The largest count."""
-        return max(self._by_count, default=0)
-
-    def lower(self, floor: int, most: int | None = None) -> None:
-        """Everything is listed."""
-
-    def classes(self) -> tuple[Integers, list[int]]:
-        """Positive counts, decreasing, and their classes' sizes."""
-        counts = sorted((c for c in self._by_count if c > 0), reverse=True)
-        return np.array(counts, np.int64), [len(self._by_count[c]) for c in counts]
-
-    def member(self, count: int, index: int) -> Member:
-        """A position of this count."""
-        return self._by_count[count][index]
-
-    def sample(self, stream: BitStream) -> tuple[int, Member] | None:
-        """Everything is listed."""
-        return None
-
-    def unseen(self, stream: BitStream) -> Member | None:
-        """A uniform position of count 0."""
-        if self.total is None:
-            return None
-        zeros = self._by_count[0]
-        return zeros[stream.below(len(zeros))]
-
-
-class Without:
-    """A universe from which candidates are drawn and taken out, one after another."""
-
-    def __init__(self, ranked: Ranked) -> None:
-        self._ranked = ranked
-        self._places: dict[int, list[int]] = {}
-        self._unseen: set[Hashable] = set()
-        self.total = ranked.total
-
-    def take(self, count: int, stream: BitStream) -> Member | None:
-        """A uniform candidate of this count, which is then gone.
-
-        Those of count 0 are drawn by rejection against what is seen or gone. One without a
-        name is one of infinitely many: None, and nothing is gone.
-        """
-        if count == 0:
-            while True:
-                member = self._ranked.unseen(stream)
-                if member is None or member not in self._unseen:
-                    break
-            if member is None:
-                return None
-            self._unseen.add(member)
-        else:
-            self.lower(count)
-            counts, sizes = self.classes()
-            size = sizes[int(np.searchsorted(-counts, -count))]
-            places = self._places.setdefault(count, [])
-            place = free_rank(places, stream.below(size))
-            insort(places, place)
-            member = self._ranked.member(count, place)
-        if self.total is not None:
-            self.total -= 1
-        return member
-
-    @property
-    def floor(self) -> int:
-        """The floor of the whole universe."""
-        return self._ranked.floor
-
-    def top(self, reach: int = 0) -> int:
-        """The largest count that is left."""
-        self._ranked.top(reach)
-        while True:
-            counts, _ = self.classes()
-            if len(counts):
-                return int(counts[0])
-            if self.floor == 1:
-                return 0
-            self.lower(max(1, self.floor // 2))
-
-    def lower(self, floor: int, most: int | None = None) -> None:
-        """Lower the floor of the whole universe, which has those that are gone as well."""
-        if most is not None:
-            most += sum(len(gone) for count, gone in self._places.items() if count >= floor)
-        self._ranked.lower(floor, most)
-
-    def classes(self) -> tuple[Integers, list[int]]:
-        """Counts and class sizes of what is left; empty classes are dropped."""
-        counts, sizes = self._ranked.classes()
-        if not self._places:
-            return counts, sizes
-        left = [
-            size - len(self._places.get(count, ()))
-            for count, size in zip(counts.tolist(), sizes, strict=True)
-        ]
-        keep = [place for place, size in enumerate(left) if size > 0]
-        return counts[keep], [left[place] for place in keep]
-
-    def member(self, count: int, index: int) -> Member:
-        """The candidate at a place among those of its class that are left."""
-        return self._ranked.member(count, free_rank(self._places.get(count, []), index))
-
-    def sample(self, stream: BitStream) -> tuple[int, Member] | None:
-        """A uniform candidate of those that are left or listed, with its count.
-
-        What is gone and has a count was listed before it went, so those below the floor are left.
-        """
-        while True:
-            sampled = self._ranked.sample(stream)
-            if sampled is None or sampled[1] not in self._unseen:
-                return sampled
-
-    def unseen(self, stream: BitStream) -> Member | None:
-        """A uniform candidate of count 0 that is left."""
-        while True:
-            member = self._ranked.unseen(stream)
-            if member is None or member not in self._unseen:
-                return member
 
 
 class First:

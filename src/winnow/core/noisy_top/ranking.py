@@ -9,6 +9,8 @@ guess costs time and changes no answer.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -98,6 +100,24 @@ class Ranking:
             self._candidates, self._reached = None, self.size
             self._top = self._sorted()
         return self._top
+
+    @property
+    def listed(self) -> int:
+        """How many values are known by their rank."""
+        return self.size
+
+    @property
+    def complete(self) -> bool:
+        """Whether all that is not listed is known to be 0."""
+        return True
+
+    def deepen(self) -> None:
+        """Everything is listed."""
+
+    @property
+    def count_at(self) -> Callable[[int], int]:
+        """The value at a rank from 0, up to a constant that is the same for all ranks."""
+        return self.ascending()[::-1].item
 
     def leaders(self, k: int) -> Integers:
         """The k largest, largest first, counted from the lowest one."""

@@ -30,7 +30,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from winnow.core.arithmetic import Arithmetic, Interval
+from winnow.core.arithmetic import Arithmetic, Interval, largest_of
 from winnow.core.bounded import clock_interval, noise, noise_of_one
 from winnow.core.laws import Law
 from winnow.core.noise import bernoulli_exp
@@ -106,7 +106,7 @@ class ScoreBlock:
 
 
 @dataclass(frozen=True)
-class Universe:
+class InBlocks:
     """All items in blocks, and the best k of them. Private."""
 
     blocks: list[ScoreBlock]
@@ -155,7 +155,7 @@ class _Positions:
         places[one], places[other] = places[other], places[one]
 
 
-def in_blocks(scores: Scores, scale: Fraction, k: int) -> Universe:
+def in_blocks(scores: Scores, scale: Fraction, k: int) -> InBlocks:
     """Blocks of an array: fewer than k items above the k-th largest score, others, what is far."""
     last = np.partition(scores, len(scores) - k)[len(scores) - k].item()
     above = np.flatnonzero(scores > last)
@@ -169,7 +169,7 @@ def in_blocks(scores: Scores, scale: Fraction, k: int) -> Universe:
         for first, end in zip(firsts, [*firsts[1:], len(above)], strict=True):
             members = _Positions(scores, above[first:end])
             blocks.append(ScoreBlock(members, end - first, values[first]))
-    return Universe(blocks, scores.dtype, best.tolist(), values)
+    return InBlocks(blocks, scores.dtype, best.tolist(), values)
 
 
 def _others(scores: Scores, last: Number, above: int, scale: Fraction, k: int) -> list[ScoreBlock]:
@@ -216,7 +216,7 @@ def _below(top: Number, gap: Fraction) -> Number:
 class _Race:
     """The noise of all blocks, round after round. Private."""
 
-    def __init__(self, universe: Universe, tape: Tape, scale: Fraction) -> None:
+    def __init__(self, universe: InBlocks, tape: Tape, scale: Fraction) -> None:
         self._blocks, self._scale, self._rate = universe.blocks, scale, float(scale)
         self._uppers: Any = np.array([block.upper for block in self._blocks], universe.kind)
         self._empty = np.zeros(len(self._blocks), bool)
@@ -323,19 +323,9 @@ class _Race:
         """The block with the largest c + E, exactly."""
         first = int(self._low.argmax())
         close = np.flatnonzero(self._high >= self._low[first]).tolist()
-        if len(close) == 1:
-            return first
-        digits, bits = 40, 128
-        while True:
-            a = Arithmetic(digits)
-            values = [self._exact(a, bits, number) for number in close]
-            least = max(value.lo for value in values)
-            close = [n for n, value in zip(close, values, strict=True) if value.hi >= least]
-            if len(close) == 1:
-                return int(close[0])
-            digits, bits = 2 * digits, 2 * bits
+        return int(largest_of(close, self._exact))
 
-    def _exact(self, a: Arithmetic, bits: int, number: int) -> Interval:
+    def _exact(self, number: int, a: Arithmetic, bits: int) -> Interval:
         """c + E of the next item of a block, relative to the best score."""
         block = self._blocks[number]
         first = (self._first, self._start + self._row * len(self._blocks) + number, block.raced)
@@ -348,7 +338,7 @@ class _Race:
         return a.subtract(z, a.fraction(self._scale * gap))
 
 
-def peeled(universe: Universe, tape: Tape, scale: Fraction) -> list[int]:
+def peeled(universe: InBlocks, tape: Tape, scale: Fraction) -> list[int]:
     """The winners of k rounds of permute-and-flip, each taken out; k is that of the universe."""
     race, chosen, out = _Race(universe, tape, scale), [], set()
     front = 0

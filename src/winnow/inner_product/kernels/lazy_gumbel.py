@@ -25,11 +25,12 @@ import math
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.arithmetic import Arithmetic, Interval
+from winnow.core.arithmetic import Arithmetic, Interval, is_above, largest_of, refined
 from winnow.core.bounded import clock_interval, noise
 from winnow.core.laws import Law
 from winnow.core.noisy_top.draw import noisy_top
@@ -118,17 +119,11 @@ class _Draw:
         contenders: list[int | None] = list(near)
         if self.g + self.g_error >= best:
             contenders.append(None)
-        digits, bits = 40, 128
-        while len(contenders) > 1:
-            arithmetic = Arithmetic(digits)
-            found = {
-                rank: self._value(rank, None if rank is None else int(scores[rank]), digits, bits)
-                for rank in contenders
-            }
-            least = max(interval.lo for interval in found.values())
-            contenders = [rank for rank in contenders if found[rank].hi >= least]
-            digits, bits = 2 * arithmetic.digits, 2 * bits
-        return contenders[0]
+
+        def value(rank: int | None, a: Arithmetic, bits: int) -> Interval:
+            return self._value(rank, None if rank is None else int(scores[rank]), a, bits)
+
+        return largest_of(contenders, value)
 
     def _more(self, clocks: Floats, size: int) -> Floats:
         """The next clocks, each later than the one before by e_j/(number of those left)."""
@@ -144,20 +139,12 @@ class _Draw:
 
     def _passes(self, rank: int) -> bool:
         """Whether the clock of this rank is early enough, refined as far as needed."""
-        digits, bits = 40, 128
-        while True:
-            arithmetic = Arithmetic(digits)
-            mine = self._value(rank, self.level, digits, bits)
-            heads = self._value(None, None, digits, bits)
-            if mine.lo > heads.hi:
-                return True
-            if mine.hi < heads.lo:
-                return False
-            digits, bits = 2 * arithmetic.digits, 2 * bits
+        return is_above(partial(self._value, rank, self.level), partial(self._value, None, None))
 
-    def _value(self, rank: int | None, score: int | None, digits: int, bits: int) -> Interval:
+    def _value(
+        self, rank: int | None, score: int | None, arithmetic: Arithmetic, bits: int
+    ) -> Interval:
         """A noisy score, relative to the score of the head's winner."""
-        arithmetic = Arithmetic(digits)
         if rank is None or score is None:
             clock = clock_interval(arithmetic, self.head_tape, self.place, bits)
             return arithmetic.negate(arithmetic.ln(clock))
@@ -174,15 +161,16 @@ def _gumbel(tape: Tape, first: int, count: int) -> tuple[Floats, Floats]:
     ids = np.arange(first, first + count)
     g, error = noise(Law.GUMBEL, tape.words(first, count), tape.extension(ids, 0)[:, 0], None)
     for place in np.flatnonzero(~np.isfinite(error)):
-        arithmetic, bits = Arithmetic(60), 512
-        while True:
-            clock = clock_interval(arithmetic, tape, first + int(place), bits)
-            value = arithmetic.negate(arithmetic.ln(clock))
-            if value.lo.is_finite() and value.hi - value.lo < Decimal("1e-20"):
-                g[place], error[place] = float(value.lo), 2.0**-40 + 2.0**-50 * abs(float(value.lo))
-                break
-            bits *= 2
+        value = refined(partial(_narrow, tape, first + int(place)))
+        g[place], error[place] = value, 2.0**-40 + 2.0**-50 * abs(value)
     return g, error
+
+
+def _narrow(tape: Tape, item: int, a: Arithmetic, bits: int) -> float | None:
+    """-ln E, where it is known to 10^-20."""
+    value = a.negate(a.ln(clock_interval(a, tape, item, bits)))
+    known = value.lo.is_finite() and value.hi - value.lo < Decimal("1e-20")
+    return float(value.lo) if known else None
 
 
 def distinct(tape: Tape, count: int, size: int, outside: Integers) -> Integers:

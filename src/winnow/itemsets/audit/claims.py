@@ -19,22 +19,20 @@ from winnow.audit.probabilities import Model, hockey_stick, model_of
 from winnow.audit.result import AuditResult, as_twin
 from winnow.audit.sampling import Sampled, _expected, sample_case
 from winnow.core.laws import Law
-from winnow.core.noisy_top.ranked import ExplicitRanks
+from winnow.core.noisy_top.universe import ExplicitRanks
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
+from winnow.itemsets.about import items_moved
 from winnow.itemsets.audit.model import OnBaskets, broken_on_baskets, neighbours
+from winnow.select.mechanisms.canonical import Canonical
+from winnow.select.mechanisms.canonical_adaptive import CanonicalAdaptive
+from winnow.select.mechanisms.conditional import Choosing, DistanceToInstability
+from winnow.select.mechanisms.joint import Joint
 from winnow.select.mechanisms.large_margin import LargeMargin
+from winnow.select.mechanisms.lipschitz import LipschitzMechanism
 from winnow.select.mechanisms.margin_search import laplace_tests
-from winnow.select.mechanisms.ranked import RankedNoisyMax, Repeated
-from winnow.select.mechanisms.ranked_adaptive import RankedCanonicalAdaptive
-from winnow.select.mechanisms.ranked_conditional import Choosing, DistanceToInstability
-from winnow.select.mechanisms.ranked_large_margin import RankedLargeMargin
-from winnow.select.mechanisms.ranked_lists import (
-    RankedCanonical,
-    RankedJoint,
-    RankedLimitedDomain,
-    items_moved,
-)
+from winnow.select.mechanisms.repeated import Repeated
+from winnow.select.mechanisms.unknown_domain import LimitedDomain
 
 ONE = counts(Relation.ADD_REMOVE)
 TWO = Declared("people with up to two baskets", Relation.ADD_REMOVE, 2, monotone=True)
@@ -47,7 +45,7 @@ def cases(*, quick: bool = False) -> list[Case]:
     """The mechanisms on public items, and those that need no list of items."""
     found = []
     for declared, rows in ((ONE, 1),) if quick else ((ONE, 1), (TWO, 2), (REPLACED, 1)):
-        loose = OnBaskets(RankedLargeMargin(0.2, 0.9))  # where a tiny instance feels its delta
+        loose = OnBaskets(LargeMargin(0.2, 0.9))  # where a tiny instance feels its delta
         found += [Case(loose, declared)]
         found += [Case(mechanism, declared) for mechanism in selections(1.0, rows)]
     return found
@@ -57,18 +55,18 @@ def selections(epsilon: float, rows: int) -> list[OnBaskets]:
     """One of each kind; epsilon is that of the pure ones, a person has so many baskets."""
     moved = items_moved(3, 2, rows)
     return [
-        OnBaskets(RankedLargeMargin(6.0, 0.1)),
-        OnBaskets(RankedLargeMargin(6.0, 0.1, last_rank=6), known=False),
+        OnBaskets(LargeMargin(6.0, 0.1)),
+        OnBaskets(LargeMargin(6.0, 0.1, last_rank=6), known=False),
         OnBaskets(Choosing(4.0, 0.1, moved or 1), known=False),
-        OnBaskets(RankedNoisyMax(epsilon, Law.EXPONENTIAL)),
-        OnBaskets(RankedNoisyMax(epsilon, Law.GUMBEL)),
-        OnBaskets(RankedNoisyMax(epsilon, Law.LAPLACE)),
-        OnBaskets(RankedJoint(epsilon, 2)),
-        OnBaskets(RankedCanonical(epsilon, 2)),
-        OnBaskets(RankedCanonicalAdaptive(12 * epsilon, 2)),  # a long way for so few baskets
-        OnBaskets(Repeated(RankedNoisyMax(epsilon / 2, Law.EXPONENTIAL), 2)),
+        OnBaskets(LipschitzMechanism(epsilon, Law.EXPONENTIAL)),
+        OnBaskets(LipschitzMechanism(epsilon, Law.GUMBEL)),
+        OnBaskets(LipschitzMechanism(epsilon, Law.LAPLACE)),
+        OnBaskets(Joint(epsilon, 2)),
+        OnBaskets(Canonical(epsilon, 2)),
+        OnBaskets(CanonicalAdaptive(12 * epsilon, 2)),  # a long way for so few baskets
+        OnBaskets(Repeated(LipschitzMechanism(epsilon / 2, Law.EXPONENTIAL), 2)),
         OnBaskets(DistanceToInstability(2.0, 0.1), known=False),
-        OnBaskets(RankedLimitedDomain(2.0, 0.2, 1, moved, reach=2), known=False),
+        OnBaskets(LimitedDomain(2.0, 0.2, 1, moved, reach=2), known=False),
     ]
 
 
@@ -118,7 +116,7 @@ def enumerate_baskets(case: Case, *, quick: bool = False) -> AuditResult:
 def search_scales() -> AuditResult:
     """The noises themselves: tests of outputs are weak against scales that are a little off."""
     epsilon = Fraction(3, 4)
-    tests, mechanism = laplace_tests(epsilon, Tape.seeded(0)), RankedLargeMargin(epsilon, 0.1)
+    tests, mechanism = laplace_tests(epsilon, Tape.seeded(0)), LargeMargin(epsilon, 0.1)
     measured = (*tests.common, tests.scale, mechanism._choice_scale(REPLACED.utility))
     printed = (3 / epsilon, 6 / epsilon, 12 / epsilon, epsilon / 6)
     return AuditResult(
@@ -142,7 +140,7 @@ def plans(*, quick: bool, seed: int) -> tuple[Sampled, ...]:
     planned = []
     for i, mechanism in enumerate(selections(4.0, 1)[: 4 if quick else None]):
         inner = mechanism.inner
-        fast = isinstance(inner, RankedNoisyMax) and inner.noise is not Law.LAPLACE
+        fast = isinstance(inner, LipschitzMechanism) and inner.noise is not Law.LAPLACE
         planned.append(plan(Case(mechanism, ONE), many if fast else few, seed + 2 * i))
     return tuple(planned)
 
@@ -175,7 +173,7 @@ def baskets_faithful(*, quick: bool = False, seed: int) -> Iterator[AuditResult]
 
 def stopping_rank_in_the_zero_block(draws: int, seed: int, size: int = 40) -> AuditResult:
     """Drawn by its hazard, against the probabilities of one test after another."""
-    mechanism, utility = RankedLargeMargin(4.0, 0.9, one_by_one=0), ONE.utility
+    mechanism, utility = LargeMargin(4.0, 0.9, one_by_one=0), ONE.utility
     model: Any = model_of(LargeMargin(4.0, 0.9), utility)
     scores, root = np.array([7] + [0] * size), Tape.seeded(seed)
     margins = (scores[0] - scores[1:]) / float(utility.half_width)
@@ -210,7 +208,7 @@ def baskets_twins(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:
         yield as_twin(twin.fault, "Fidelity", fidelity_of(planned, honest))
     for planned in plans(quick=quick, seed=seed):
         # Where an epsilon is so large that a larger one changes nothing, a smaller one does.
-        large = RankedCanonicalAdaptive.title in planned.case.mechanism.name
+        large = CanonicalAdaptive.title in planned.case.mechanism.name
         factor = Fraction(1, 16) if large else Fraction(16)
         other = with_epsilon(planned.case.mechanism, factor)
         result = fidelity_of(planned, model_of(other, planned.case.declared.utility))

@@ -15,7 +15,7 @@ from winnow.audit.neighbours import Declared, counts
 from winnow.audit.probabilities import Model, model_of
 from winnow.core.baskets import Baskets
 from winnow.core.laws import Law
-from winnow.core.noisy_top.ranked import ExplicitRanks
+from winnow.core.noisy_top.universe import ExplicitRanks
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
@@ -24,13 +24,15 @@ from winnow.privacy import Promise
 from winnow.select.audit.adaptive import AdaptiveModel, BrokenTrueLength, TrueLengthModel
 from winnow.select.audit.ranked import OnUnknownUniverse
 from winnow.select.audit.top_k import LimitedDomainModel, PeeledModel
+from winnow.select.crossing.selection import Pick
+from winnow.select.mechanisms.canonical import Canonical
+from winnow.select.mechanisms.canonical_adaptive import CanonicalAdaptive
+from winnow.select.mechanisms.conditional import Choosing, DistanceToInstability
+from winnow.select.mechanisms.joint import Joint
 from winnow.select.mechanisms.large_margin import LargeMargin
 from winnow.select.mechanisms.lipschitz import LipschitzMechanism
-from winnow.select.mechanisms.ranked import RankedNoisyMax, RankedSelection, Repeated
-from winnow.select.mechanisms.ranked_adaptive import RankedCanonicalAdaptive
-from winnow.select.mechanisms.ranked_conditional import Choosing, DistanceToInstability
-from winnow.select.mechanisms.ranked_large_margin import RankedLargeMargin
-from winnow.select.mechanisms.ranked_lists import RankedCanonical, RankedJoint, RankedLimitedDomain
+from winnow.select.mechanisms.repeated import Repeated
+from winnow.select.mechanisms.unknown_domain import LimitedDomain
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -92,7 +94,7 @@ class BasketsModel(Model):
 class OnBaskets:
     """A selection of pairs of items, run on baskets of three items."""
 
-    inner: RankedSelection
+    inner: Pick
     known: bool = True
     """Whether the list of items is public."""
 
@@ -112,16 +114,16 @@ class OnBaskets:
         rows = np.full((draws, width), -1, np.int64)
         for draw, row in enumerate(rows):
             ranked = ItemsetRanks(data, 2, known_items=self.known)
-            found = self.inner.draw(ranked, utility, root.child(f"draw-{draw}"))
-            numbers = [PAIRS.index(itemset) for _, itemset in found]
+            found = self.inner._draw(ranked, utility, root.child(f"draw-{draw}")).members
+            numbers = [PAIRS.index(itemset) for itemset in found]
             row[: len(found)] = numbers if self.inner.ordered else sorted(numbers)
         return rows
 
     def model(self, utility: Utility) -> Model:
         """Its exact output distribution."""
         inner = self.inner
-        by_position = isinstance(inner, RankedLimitedDomain)
-        if isinstance(inner, RankedLargeMargin):
+        by_position = isinstance(inner, LimitedDomain)
+        if isinstance(inner, LargeMargin):
             by_position = self.known
         return BasketsModel(self._of_supports(utility), by_position)
 
@@ -129,25 +131,25 @@ class OnBaskets:
         """The mechanism on explicit counts whose law is the same."""
         inner = self.inner
         match inner:
-            case RankedLargeMargin() if self.known:
+            case LargeMargin() if self.known:
                 return model_of(LargeMargin(inner.epsilon, inner.delta, inner.thresholds), utility)
-            case RankedLargeMargin() | DistanceToInstability() | Choosing():
+            case LargeMargin() | DistanceToInstability() | Choosing():
                 return model_of(OnUnknownUniverse(inner), utility)
-            case RankedNoisyMax():
+            case LipschitzMechanism():
                 return model_of(LipschitzMechanism(inner.epsilon, inner.noise), utility)
-            case RankedJoint() | RankedCanonical():
-                return model_of(inner._explicit(), utility)
+            case Joint() | Canonical():
+                return model_of(inner, utility)
             case BrokenTrueLength():
                 return TrueLengthModel(inner, utility)
-            case RankedCanonicalAdaptive():
+            case CanonicalAdaptive():
                 return AdaptiveModel(inner, utility)
-            case RankedLimitedDomain():
-                listed = inner._explicit()
+            case LimitedDomain():
+                listed = inner
                 scale = float(listed.epsilon_per_round / utility.width)
                 return LimitedDomainModel(
                     scale, listed.lead(utility), listed.reach or 0, listed.k, None
                 )
-            case Repeated(inner=RankedNoisyMax() as once):
+            case Repeated(inner=LipschitzMechanism() as once):
                 return PeeledModel(float(once.scale(utility)), inner.k)
         raise TypeError(f"no exact probabilities are known for a {type(inner).__name__}")
 
@@ -200,7 +202,7 @@ class BrokenOnlySeen(OnBaskets):
         root, rows = Tape.seeded(seed), np.empty((draws, 1), np.int64)
         for draw in range(draws):
             ranked = ExplicitRanks(supports[there])
-            ((_, place),) = self.inner.draw(ranked, utility, root.child(f"draw-{draw}"))
+            (place,) = self.inner._draw(ranked, utility, root.child(f"draw-{draw}")).members
             rows[draw] = there[place]
         return rows
 
@@ -222,7 +224,7 @@ def broken_on_baskets() -> list[BrokenBasketTwin]:
     """One twin for each way in which baskets are more than counts."""
     one = counts(Relation.ADD_REMOVE)
     two = Declared("people with up to two baskets", Relation.ADD_REMOVE, 2, monotone=True)
-    exponential = RankedNoisyMax(1.0, Law.GUMBEL)
+    exponential = LipschitzMechanism(1.0, Law.GUMBEL)
     return [
         BrokenBasketTwin(
             "only itemsets that occur are candidates",
@@ -234,14 +236,14 @@ def broken_on_baskets() -> list[BrokenBasketTwin]:
         BrokenBasketTwin(
             "the true length of a set is taken",
             OnBaskets(BrokenTrueLength(12.0, 2)),
-            OnBaskets(RankedCanonicalAdaptive(12.0, 2)),
+            OnBaskets(CanonicalAdaptive(12.0, 2)),
             one,
             0,
         ),
         BrokenBasketTwin(
             "the second basket of a person is forgotten",
-            BrokenUnderpaid(OnBaskets(RankedNoisyMax(Fraction(8), Law.GUMBEL))),
-            OnBaskets(RankedNoisyMax(Fraction(4), Law.GUMBEL)),
+            BrokenUnderpaid(OnBaskets(LipschitzMechanism(Fraction(8), Law.GUMBEL))),
+            OnBaskets(LipschitzMechanism(Fraction(4), Law.GUMBEL)),
             two,
             0,
         ),
@@ -254,14 +256,14 @@ def broken_on_baskets() -> list[BrokenBasketTwin]:
                 0,
             )
             for honest, parts in (
-                (OnBaskets(RankedJoint(1.0, 2)), 2),
-                (OnBaskets(RankedCanonical(1.0, 2)), 4),
-                (OnBaskets(RankedCanonicalAdaptive(12.0, 2)), 2),
-                (OnBaskets(Repeated(RankedNoisyMax(0.5, Law.EXPONENTIAL), 2)), 2),
-                (OnBaskets(RankedLimitedDomain(2.0, 0.2, 1, 3, reach=2), known=False), 4),
+                (OnBaskets(Joint(1.0, 2)), 2),
+                (OnBaskets(Canonical(1.0, 2)), 4),
+                (OnBaskets(CanonicalAdaptive(12.0, 2)), 2),
+                (OnBaskets(Repeated(LipschitzMechanism(0.5, Law.EXPONENTIAL), 2)), 2),
+                (OnBaskets(LimitedDomain(2.0, 0.2, 1, 3, reach=2), known=False), 4),
                 # Its thresholds are far from tight on so few baskets.
-                (OnBaskets(RankedLargeMargin(6.0, 0.1)), 64),
-                (OnBaskets(RankedLargeMargin(6.0, 0.1, last_rank=6), known=False), 64),
+                (OnBaskets(LargeMargin(6.0, 0.1)), 64),
+                (OnBaskets(LargeMargin(6.0, 0.1, last_rank=6), known=False), 64),
             )
         ),
     ]

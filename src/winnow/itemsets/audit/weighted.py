@@ -34,7 +34,8 @@ from winnow.itemsets.mechanisms.support import support_promise, support_scale
 from winnow.itemsets.mechanisms.weighted import WeightedCounts, WeightedItemsets
 from winnow.privacy import DiscreteGaussian, Truncated, guarantee_of
 from winnow.select.audit.model import log_permute_and_flip
-from winnow.select.mechanisms.ranked import RankedNoisyMax, Repeated
+from winnow.select.mechanisms.lipschitz import LipschitzMechanism
+from winnow.select.mechanisms.repeated import Repeated
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -53,7 +54,7 @@ def weighted(
 def or_selected() -> WeightedOrSelected:
     """Rounds of the exponential mechanism, or weighted counts."""
     rest = WeightedOrSelected.rest(2)
-    rounds = Repeated(RankedNoisyMax(rest / 2, Law.GUMBEL), 2)
+    rounds = Repeated(LipschitzMechanism(rest / 2, Law.GUMBEL), 2)
     return WeightedOrSelected(2, rounds, WeightedCounts(rest, 0, 2), 5)
 
 

@@ -220,9 +220,8 @@ def plan(
     json: JsonOption = False,
 ) -> None:
     """Predict which support itemsets need to be found; no data are read and nothing is spent."""
-    from winnow.cli.printing import console, show_json
+    from winnow.cli.printing import show_plan
     from winnow.itemsets.about import baskets
 
     about = baskets(items=items, max_items=max_items, max_baskets=max_baskets, relation=relation)
-    made = asked().plan(about)
-    show_json(made.to_dict()) if json else console().print(str(made), markup=False)
+    show_plan(asked().plan(about), json=json)

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from winnow.core.baskets import Baskets
 from winnow.core.noisy_top.classes import _uniform_subset as uniform_subset
+from winnow.core.noisy_top.universe import InClasses
 from winnow.core.process import in_thread
 from winnow.core.tape import BitStream
 from winnow.itemsets.kernels import borders
@@ -79,8 +80,8 @@ def bits_of(baskets: Baskets, items: Integers, least: int) -> tuple[Any, int]:
     return bits, words
 
 
-class ItemsetRanks:
-    """The r-itemsets by decreasing support: a ``Ranked`` universe.
+class ItemsetRanks(InClasses):
+    """The r-itemsets by decreasing support: a universe in classes.
 
     ``known_items=False``: the items came from the data, so the universe has countably many
     candidates without a name and of support 0 in place of the itemsets that nobody has.
@@ -88,7 +89,7 @@ class ItemsetRanks:
 
     def __init__(self, baskets: Baskets, size: int, *, known_items: bool) -> None:
         self.baskets, self.size = baskets, size
-        self.total: int | None = comb(baskets.item_count, size) if known_items else None
+        self.total = comb(baskets.item_count, size) if known_items else None
         self._item_supports = baskets.supports()
         self._counts, self._sizes = _NONE, list[int]()
         self._floor: int | None = None

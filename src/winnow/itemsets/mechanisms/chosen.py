@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from winnow.core.checks import Real, exact, positive, set_counts
 from winnow.core.laws import Law
 from winnow.core.noisy_top.draw import noisy_top
-from winnow.core.noisy_top.ranked import Ranked
+from winnow.core.noisy_top.universe import Drawn, Universe
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
@@ -27,10 +27,8 @@ from winnow.itemsets.mechanisms.support import (
 )
 from winnow.itemsets.mechanisms.weighted import WeightedCounts, in_memory
 from winnow.privacy import AnyOf, Guarantee, Promise, promise
-from winnow.select.crossing.selection import check_scale
-from winnow.select.mechanisms.ranked import Found, RankedSelection
-from winnow.select.mechanisms.ranked_adaptive import RankedCanonicalAdaptive
-from winnow.select.mechanisms.ranked_lists import LazyRanking
+from winnow.select.crossing.selection import Pick, check_scale
+from winnow.select.mechanisms.canonical_adaptive import CanonicalAdaptive
 from winnow.select.methods import LOOK_SHARE
 
 Integers = NDArray[np.int64]
@@ -61,7 +59,7 @@ def either(*ways: Promise) -> Promise:
 
 
 @dataclass(frozen=True)
-class WeightedOrSelected(RankedSelection):
+class WeightedOrSelected(Pick):
     """A selection where the noisy support at rank k is at least what it needs, else weighted.
 
     Formal guarantees
@@ -71,7 +69,7 @@ class WeightedOrSelected(RankedSelection):
     """
 
     epsilon: Real
-    selection: RankedSelection
+    selection: Pick
     """With the rest of epsilon, and delta."""
     counts: WeightedCounts
     """With the rest of epsilon, and delta."""
@@ -115,36 +113,36 @@ class WeightedOrSelected(RankedSelection):
         selected = self.selection.guarantee(self.selection.promise(relation))
         return added_up(self.epsilon, selected, self.counts.guarantee(relation))
 
-    def check(self, utility: Utility, total: int | None) -> None:
+    def check_public(self, utility: Utility, total: int | None) -> None:
         """Refuse what cannot be released, before anything is charged."""
-        self.selection.check(utility, total)
+        self.selection.check_public(utility, total)
         self.counts.check(utility, total)
         check_support(self.epsilon, utility)
 
-    def draw(self, ranked: Ranked, utility: Utility, tape: Tape) -> list[Found]:
+    def _draw(self, universe: Universe, utility: Utility, tape: Tape) -> Drawn:
         """The support, and one of the two."""
-        support = noisy_support(ranked, self.k, self.epsilon, utility, tape.child("support"))
+        support = noisy_support(universe, self.k, self.epsilon, utility, tape.child("support"))
         if support >= self.needed:
-            return self.selection.draw(ranked, utility, tape.child("selection"))
-        return self.counts.drawn(ranked, support, utility, tape.child("counts"))
+            return self.selection._draw(universe, utility, tape.child("selection"))
+        return self.counts.drawn(universe, support, utility, tape.child("counts"))
 
 
 @dataclass(frozen=True)
-class WeightedOrCanonical(RankedSelection):
+class WeightedOrCanonical(Pick):
     """A canonical set of as many as stand out, or weighted counts if these should find more.
 
     Without a delta. From twice the support `needed` at rank k on a canonical set finds nearly all,
     and below a fifth of it nearly nothing. In between it is drawn how many stand out, as
-    ``RankedCanonicalAdaptive`` does; how many of k weighted counts find follows from z, the
+    ``CanonicalAdaptive`` does; how many of k weighted counts find follows from z, the
     support at rank k over the noise in it: that of one basket, times the itemsets of a long one,
     which share its weight.
 
     Formal guarantees
         epsilon-DP under the relation of the utility, by adaptive composition. ``LOOK_SHARE``
         is for the noisy support at rank k. The rest is for one of three, and which one follows
-        from the noisy support and a public number: a ``RankedCanonicalAdaptive``; or
+        from the noisy support and a public number: a ``CanonicalAdaptive``; or
         ``WeightedCounts``; or ``LONG_SHARE`` for the length of a long basket and what is left for
-        a ``RankedCanonicalAdaptive``, in which ``WeightedCounts`` with the same epsilon may take
+        a ``CanonicalAdaptive``, in which ``WeightedCounts`` with the same epsilon may take
         the place of the set.
         Proof for a long basket. Length n has the score -|20 a - 17 b|, b the number of baskets
         that hold an itemset and a of those that are no longer than n. A basket that comes or
@@ -172,9 +170,9 @@ class WeightedOrCanonical(RankedSelection):
     def _for_long(self) -> Fraction:
         return LONG_SHARE * exact("epsilon", self.epsilon)
 
-    def sets(self, *, looked: bool = False) -> RankedCanonicalAdaptive:
+    def sets(self, *, looked: bool = False) -> CanonicalAdaptive:
         """What draws how many stand out and a set of them; after a look at how long baskets are."""
-        return RankedCanonicalAdaptive(self._rest - (self._for_long if looked else 0), self.k)
+        return CanonicalAdaptive(self._rest - (self._for_long if looked else 0), self.k)
 
     def counts(self, *, looked: bool = False) -> WeightedCounts:
         """What may take the place of the whole; of the set alone, after a look."""
@@ -208,30 +206,29 @@ class WeightedOrCanonical(RankedSelection):
         """The factor of the scores of lengths of baskets before noise of scale 1."""
         return self._for_long / (2 * _OF * utility.one_sided)
 
-    def check(self, utility: Utility, total: int | None) -> None:
+    def check_public(self, utility: Utility, total: int | None) -> None:
         """Refuse what cannot be released, before anything is charged."""
         for looked in (True, False):  # what is not refused here has to be drawn, whichever way
-            self.sets(looked=looked).check(utility, total)
+            self.sets(looked=looked).check_public(utility, total)
             self.counts(looked=looked).check(utility, total)
         check_scale(self.long_scale(utility))
         check_support(self.epsilon, utility)
 
-    def draw(self, ranked: Ranked, utility: Utility, tape: Tape) -> list[Found]:
+    def _draw(self, universe: Universe, utility: Utility, tape: Tape) -> Drawn:
         """What decides, and the one that should find more."""
-        support = noisy_support(ranked, self.k, self.epsilon, utility, tape.child("support"))
+        support = noisy_support(universe, self.k, self.epsilon, utility, tape.child("support"))
         if support >= _SURE * self.needed:
-            return self.sets().draw(ranked, utility, tape.child("sets"))
+            return self.sets()._draw(universe, utility, tape.child("sets"))
         if _FEWEST * support < self.needed:
-            return self.counts().drawn(ranked, support, utility, tape.child("counts"))
-        mined = in_memory(ranked)
+            return self.counts().drawn(universe, support, utility, tape.child("counts"))
+        mined = in_memory(universe)
         long = self._long(mined.baskets.lengths(), mined.size, utility, tape.child("long"))
-        sets, ranking = self.sets(looked=True), LazyRanking(ranked, self.k)
-        leaders = ranking.leaders(self.k)
-        length = sets._length(leaders, ranking.size, utility, tape.child("length"))
+        sets = self.sets(looked=True)
+        length = sets.length_of(universe, utility, tape.child("length"))
         if self.expected(support, long, mined.size, utility) > length:
             counts = self.counts(looked=True)
-            return counts.drawn(ranked, support, utility, tape.child("counts"))
-        return sets.set_of(length).draw(ranked, utility, tape.child("set"))
+            return counts.drawn(universe, support, utility, tape.child("counts"))
+        return sets.set_of(length)._draw(universe, utility, tape.child("set"))
 
     def _long(self, lengths: Integers, size: int, utility: Utility, tape: Tape) -> int:
         scores = long_scores(lengths, size)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from winnow.core.checks import Real, exact
 from winnow.core.noise import discrete_laplace_array
 from winnow.core.noisy_top.draw import SMALLEST_SCALE
-from winnow.core.noisy_top.ranked import Ranked, at_rank
+from winnow.core.noisy_top.universe import Universe
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
@@ -28,7 +28,7 @@ def support_scale(epsilon: Real, utility: Utility) -> Fraction:
     return utility.one_sided / (LOOK_SHARE * exact("epsilon", epsilon))
 
 
-def noisy_support(ranked: Ranked, k: int, epsilon: Real, utility: Utility, tape: Tape) -> int:
+def noisy_support(universe: Universe, k: int, epsilon: Real, utility: Utility, tape: Tape) -> int:
     """The k-th largest support with discrete Laplace noise.
 
     Where fewer than k itemsets have any it is 0: the universe holds all that nobody has, too. One
@@ -36,7 +36,7 @@ def noisy_support(ranked: Ranked, k: int, epsilon: Real, utility: Utility, tape:
     moves within the same: its sensitivity is `one_sided`. [Canonne-Kamath-Steinke 2020]
     """
     noise = discrete_laplace_array(tape, 1, support_scale(epsilon, utility))
-    return int(at_rank(ranked, k - 1)[0]) + int(noise[0])
+    return int(universe.scores_at([k - 1])[0]) + int(noise[0])
 
 
 def check_support(epsilon: Real, utility: Utility) -> None:

@@ -21,7 +21,7 @@ from winnow.core.checks import Real, exact, positive, probability, set_counts
 from winnow.core.noise import discrete_gaussian_array, discrete_laplace_array
 from winnow.core.noisy_top.draw import SMALLEST_SCALE
 from winnow.core.noisy_top.grid import largest
-from winnow.core.noisy_top.ranked import Ranked
+from winnow.core.noisy_top.universe import Drawn, Universe
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
@@ -55,12 +55,7 @@ from winnow.privacy import (
     promise,
 )
 from winnow.privacy.rounding import at_most
-from winnow.select.mechanisms.ranked import (
-    Found,
-    RankedSelection,
-    refuse_endless,
-    refuse_more_than_all,
-)
+from winnow.select.crossing.selection import Pick, check_known, check_size
 from winnow.select.methods import LOOK_SHARE
 
 Floats = NDArray[np.float64]
@@ -246,8 +241,8 @@ class WeightedCounts:
     def check(self, utility: Utility, total: int | None) -> None:
         """Refuse what cannot be released, before anything is charged."""
         if not self.private:
-            refuse_endless(WeightedItemsets.title, total)
-        refuse_more_than_all(self.k, total)
+            check_known(WeightedItemsets.title, self.k, total)
+        check_size(self.k, total)
         if self.k > MOST_ITEMSETS:
             raise ParameterError(f"k={self.k} is above {MOST_ITEMSETS}; ask for a shorter list")
         large = self.size_of_noise(1, MOST_SHARES, utility)
@@ -255,13 +250,13 @@ class WeightedCounts:
         if not SMALLEST_SCALE < self.size_of_noise(0, 1, utility) <= large < most:
             raise ParameterError("epsilon is too small or too large for noisy counts of 64 bits")
 
-    def drawn(self, ranked: Ranked, support: int, utility: Utility, tape: Tape) -> list[Found]:
+    def drawn(self, universe: Universe, support: int, utility: Utility, tape: Tape) -> Drawn:
         """The list; ``support`` was released."""
-        mined = in_memory(ranked)
+        mined = in_memory(universe)
         baskets, size = mined.baskets, mined.size
         keep, likely = self.items(baskets, size, utility, tape.child("items"))
         if int(keep.sum()) < size:
-            return []
+            return Drawn([])
         shares = self.shares_for(support, utility)
         noisy = self.noisy_itemsets(baskets, keep, likely, size, shares, utility, tape)
         codes = np.flatnonzero(keep)
@@ -269,7 +264,7 @@ class WeightedCounts:
         for place in largest(noisy, min(self.k, len(noisy))).tolist():
             itemset = tuple(int(codes[item]) for item in itemset_at(place, size))
             found.append((mined.support(itemset), itemset))
-        return found
+        return Drawn(found)
 
     def items(
         self, baskets: Baskets, size: int, utility: Utility, tape: Tape
@@ -308,11 +303,11 @@ class WeightedCounts:
         return draw(tape, many, self.size_of_noise(part, shares, utility))
 
 
-def in_memory(ranked: Ranked) -> ItemsetRanks:
+def in_memory(universe: Universe) -> ItemsetRanks:
     """The universe of itemsets with its baskets."""
-    if not isinstance(ranked, ItemsetRanks):
+    if not isinstance(universe, ItemsetRanks):
         raise TypeError("weighted counts are taken of baskets in memory")
-    return ranked
+    return universe
 
 
 @lru_cache(maxsize=8)  # for single items it counts a million steps
@@ -325,7 +320,7 @@ def _most_items(size: int) -> int:
 
 
 @dataclass(frozen=True)
-class WeightedItemsets(RankedSelection):
+class WeightedItemsets(Pick):
     """A noisy support sizes the weight of a basket, then weighted counts with noise.
 
     Formal guarantees
@@ -369,12 +364,12 @@ class WeightedItemsets(RankedSelection):
         relation = promised.event.relation
         return added_up(self.epsilon, self.counts().guarantee(relation))
 
-    def check(self, utility: Utility, total: int | None) -> None:
+    def check_public(self, utility: Utility, total: int | None) -> None:
         """Refuse what cannot be released, before anything is charged."""
         self.counts().check(utility, total)
         check_support(self.epsilon, utility)
 
-    def draw(self, ranked: Ranked, utility: Utility, tape: Tape) -> list[Found]:
+    def _draw(self, universe: Universe, utility: Utility, tape: Tape) -> Drawn:
         """The support, and the list."""
-        support = noisy_support(ranked, self.k, self.epsilon, utility, tape.child("support"))
-        return self.counts().drawn(ranked, support, utility, tape.child("counts"))
+        support = noisy_support(universe, self.k, self.epsilon, utility, tape.child("support"))
+        return self.counts().drawn(universe, support, utility, tape.child("counts"))

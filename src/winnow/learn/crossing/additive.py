@@ -115,8 +115,10 @@ class AdditiveModel:
             [sum_of(of_rows[said == rows.labels]) for said in family.predictions(rows.codes)],
             np.int64,
         )
-        chosen = self._selection._draw(scores, weighed.utility, key.tape.child("choice"))[0]
-        return family, int(chosen)
+        chosen = self._selection.of_scores(
+            scores, weighed.utility, key.tape.child("choice")
+        ).members[0]
+        return family, chosen
 
     def weights(self, family: AdditiveFamily, labelled: SealedLabelled) -> tuple[int, ...] | None:
         """What a correct row of each class counts: given, or by the noisy sizes of the classes."""

@@ -86,4 +86,4 @@ class BalancedRule:
         weights = self.counted.drawn(labelled, key, tape.child("sizes"))
         weighed = replace(labelled, class_weights=weights)
         scores: Any = key.open(rule_scores(weighed, rules).values)
-        return int(self._selection._draw(scores, weighed.utility, tape.child("choice"))[0])
+        return int(self._selection.one_of_scores(scores, weighed.utility, tape.child("choice")))

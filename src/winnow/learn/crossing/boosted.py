@@ -128,7 +128,7 @@ class BoostedRules:
         for number in range(self.rounds):
             scores = weighed_scores(rows, rules, weights, margins)
             own = tape.child(f"round-{number}")
-            chosen.append(int(self._selection._draw(scores, utility, own)[0]))
+            chosen.append(self._selection.one_of_scores(scores, utility, own))
             right = rules.rule(chosen[-1]).positive(rows.codes, len(margins)) == rows.positive
             margins += np.where(right, step(number), -step(number))
         return tuple(chosen)

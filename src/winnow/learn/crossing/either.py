@@ -128,4 +128,4 @@ class EitherModel:
         """Which of several classes of every row is chosen."""
         of_rows = weighted(rows, weighed.class_weights)
         scores = np.array([sum_of(of_rows[each == rows.labels]) for each in said], np.int64)
-        return int(self._selection._draw(scores, weighed.utility, key.tape.child("choice"))[0])
+        return int(self._selection.one_of_scores(scores, weighed.utility, key.tape.child("choice")))

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from winnow.cli.derived import Typed
 from winnow.cli.of_table import ASSUMED, SHOWN, AssumedTable, TableRun
-from winnow.cli.options import (
-    SchemaOption,
-)
+from winnow.cli.options import SchemaOption
 from winnow.cli.private_table import PrivateTable
 from winnow.cli.reporting import reported
 from winnow.numbers.bounds.request import Bounds, PlannedBounds
-
-if TYPE_CHECKING:
-    pass
 
 EXAMPLES = """\
 Examples:
@@ -27,18 +20,13 @@ A schema is a JSON file: {"income": {"type": "number", "low": 0, "high": 1000000
 
 
 @reported()
-def bounds(
-    private: PrivateTable,
-    asked: Typed[Bounds],
-    run: TableRun = SHOWN,
-) -> None:
+def bounds(private: PrivateTable, asked: Typed[Bounds], run: TableRun = SHOWN) -> None:
     """Release two numbers between which nearly all values of a column lie.
 
     For columns of which little is known: declare a wide range, and let the data choose a narrower
     one, at a small cost.
     """
-    declared = private.declared(asked.column).subset([asked.column])
-    run.release("bounds", private, asked, declared, title="Bounds")
+    run.release("bounds", private, asked, title="Bounds")
 
 
 PLAN_EXAMPLES = """\
@@ -50,12 +38,9 @@ winnow plan bounds --schema schema.json --column income --epsilon 0.5
 
 @reported()
 def plan(
-    schema: SchemaOption,
-    asked: Typed[PlannedBounds],
-    assumed: AssumedTable = ASSUMED,
+    schema: SchemaOption, asked: Typed[PlannedBounds], assumed: AssumedTable = ASSUMED
 ) -> None:
     """Predict how many rows may lie beyond private bounds; nothing is read or spent."""
     from winnow.core.schema import Schema
 
-    declared = Schema.parse(schema).subset([asked.column])
-    assumed.show(declared, asked())
+    assumed.show(Schema.parse(schema), asked())

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
 from winnow.core.checks import Real
-from winnow.core.options import EPSILON, Checked, Option
-from winnow.core.request import Run, run_of
+from winnow.core.options import EPSILON, Option
+from winnow.core.request import PlannedRequest, Run, VerbRequest
 from winnow.errors import ParameterError
 from winnow.foreign import shown
 
@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedBounds(Checked):
+class AskedBounds(VerbRequest):
     """What bounds and their plan are asked for alike."""
+
+    no_rounds = "bounds have none"
 
     column: Annotated[str, Option("The column: numbers on a public grid, or codes.", "COLUMN")] = (
         field(kw_only=False)
@@ -31,13 +33,11 @@ class AskedBounds(Checked):
         super().__post_init__()
         if not isinstance(self.column, str):
             raise ParameterError(f"column={shown(self.column)} is not a name; give a text")
-        if self.running.progress is not None:
-            raise ParameterError("progress= is for rounds, and bounds have none; leave it out")
 
     @property
-    def running(self) -> Run:
-        """How it runs."""
-        return run_of(self.run)
+    def used(self) -> list[str]:
+        """The columns of the table that it is about."""
+        return [self.column]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,22 +55,12 @@ class Bounds(AskedBounds):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannedBounds(AskedBounds):
+class PlannedBounds(PlannedRequest["BoundsPlan"], AskedBounds):
     """Bounds that are to be planned, by their epsilon or by the rows that may lie beyond."""
+
+    of = Bounds
 
     error: Annotated[
         Real | None,
         Option("Instead of epsilon=: how many rows may lie beyond a bound.", "ROWS", above=0),
     ] = None
-
-    def plan(self, about: Any) -> BoundsPlan:
-        """The plan at epsilon=, or at the least epsilon that leaves so many rows beyond."""
-        from winnow.core.wanted import epsilon_for
-        from winnow.numbers.bounds.plan import planned
-
-        said = {each.name: getattr(self, each.name) for each in fields(AskedBounds)}
-
-        def at(epsilon: Real) -> BoundsPlan:
-            return planned(Bounds(**{**said, "epsilon": epsilon}), about)
-
-        return at(epsilon_for(self.epsilon, self.error, lambda epsilon: at(epsilon).error))

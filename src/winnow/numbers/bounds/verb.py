@@ -6,7 +6,8 @@ from winnow.core.options import takes
 from winnow.core.released import Released
 from winnow.numbers.bounds.request import Bounds
 from winnow.numbers.bounds.result import ReleasedBounds
-from winnow.read.crossing import SealedTable, sealed_table
+from winnow.read.crossing import SealedTable
+from winnow.read.table_plan import released_of
 
 
 @takes(Bounds)
@@ -22,10 +23,4 @@ def bounds(table: SealedTable, asked: Bounds) -> Released[ReleasedBounds]:
     below how many. Rows with a missing value, or another outside the grid, count nowhere. The
     neighbour relation is the table's. ``run`` is ``wn.Run(pad_to=)``.
     """
-    return bounds_of(table, asked)
-
-
-def bounds_of(table: SealedTable, asked: Bounds) -> Released[ReleasedBounds]:
-    """Plan what is asked of a table, and run it."""
-    sealed = sealed_table(table)
-    return asked.plan(sealed).run(sealed, budget=asked.budget, seed=asked.seed)
+    return released_of(table, asked)

@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING
 
 from winnow.cli.derived import Typed
 from winnow.cli.of_table import ASSUMED, DRAWN, AssumedTable, DrawnRun, show_numbers
-from winnow.cli.options import (
-    SchemaOption,
-)
+from winnow.cli.options import SchemaOption
 from winnow.cli.private_table import PrivateTable
 from winnow.cli.reporting import reported
-from winnow.errors import ParameterError
-from winnow.foreign import instead, shown
 from winnow.numbers.histogram.request import Histogram, PlannedHistogram
 
 if TYPE_CHECKING:
@@ -41,49 +33,15 @@ A schema is a JSON file: {"income": {"type": "number", "low": 0, "high": 200000,
 "clip": true}}
 """
 
-BinsOption = Annotated[
-    str,
-    typer.Option(
-        "--bins",
-        metavar="N|EDGES",
-        help="How many bins, or their edges, such as 0,20000,50000.",
-    ),
-]
-
 
 @reported()
-def histogram(
-    private: PrivateTable,
-    asked: Typed[Histogram],
-    bins: BinsOption = "20",
-    run: DrawnRun = DRAWN,
-) -> None:
+def histogram(private: PrivateTable, asked: Typed[Histogram], run: DrawnRun = DRAWN) -> None:
     """Release a histogram of a column of numbers: how many rows lie in each bin, with errors.
 
     Bins have equal widths, public edges, or private quantiles as edges, so that about as many
     rows are in each.
     """
-    run.release(
-        "counts",
-        private,
-        partial(asked, bins=_bins(bins)),
-        private.declared(asked.column).subset([asked.column]),
-        title="Histogram",
-        show=_show,
-        answers=lambda request, about: request.plan(about).answers,
-    )
-
-
-def _bins(text: str) -> Any:
-    """A number of bins, or edges with commas between them, as they are written."""
-    wrong = ParameterError(
-        f"--bins {shown(text)} is neither a number of bins nor a list of edges; give 20, or "
-        "0,20000,50000"
-    )
-    with instead(wrong, ValueError, ZeroDivisionError):
-        if "," not in text:
-            return int(text)
-        return [Fraction(part.strip()) for part in text.split(",")]
+    run.release("counts", private, asked, title="Histogram", show=_show)
 
 
 def _show(released: Released[ReleasedHistogram], written: Sequence[tuple[str, Path]]) -> None:
@@ -101,13 +59,9 @@ winnow plan histogram --schema schema.json --column income --split quantiles --e
 
 @reported()
 def plan(
-    schema: SchemaOption,
-    asked: Typed[PlannedHistogram],
-    bins: BinsOption = "20",
-    assumed: AssumedTable = ASSUMED,
+    schema: SchemaOption, asked: Typed[PlannedHistogram], assumed: AssumedTable = ASSUMED
 ) -> None:
     """Predict the errors of a histogram; no data are read and nothing is spent."""
     from winnow.core.schema import Schema
 
-    declared = Schema.parse(schema).subset([asked.column])
-    assumed.show(declared, asked(bins=_bins(bins)))
+    assumed.show(Schema.parse(schema), asked())

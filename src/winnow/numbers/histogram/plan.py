@@ -13,7 +13,6 @@ from winnow.core.key import Key
 from winnow.core.options import takes
 from winnow.core.schema import Schema
 from winnow.core.together import Together
-from winnow.core.wanted import epsilon_for
 from winnow.errors import ParameterError
 from winnow.numbers.about import AskedColumn, asked_column
 from winnow.numbers.histogram.bins import Bins, bins_between, bins_column, equal_bins
@@ -100,15 +99,6 @@ def histogram(about: AboutTable | SealedTable, asked: PlannedHistogram) -> Histo
     return asked.plan(about)
 
 
-def planned_for(asked: PlannedHistogram, about: Any) -> HistogramPlan:
-    """The plan at the epsilon, or at the least that brings the error."""
-
-    def error(epsilon: float) -> float:
-        return planned(asked.at(epsilon), about).error
-
-    return planned(asked.at(epsilon_for(asked.epsilon, asked.error, error)), about)
-
-
 def planned(asked: Histogram, about: Any) -> HistogramPlan:
     """The plan of a request, by what is public of the table."""
     public = about_table(about)
@@ -116,7 +106,7 @@ def planned(asked: Histogram, about: Any) -> HistogramPlan:
         raise ParameterError(
             "a histogram needs the schema of the table; give wn.plan.table(schema)"
         )
-    of = asked_column(public.schema, asked.column, ())
+    of = asked_column(public.schema, asked.column, (), dates=True)
     column = public.schema.columns[of.place]
     bins = _public_bins(asked, of, column)
     epsilon = exact("epsilon", asked.epsilon)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from winnow.core.checks import Real
-from winnow.core.options import EPSILON, Checked, Option
-from winnow.core.request import Run, run_of
+from winnow.core.options import EPSILON, Option
+from winnow.core.request import PlannedRequest, Run, VerbRequest
 from winnow.errors import ParameterError
 from winnow.foreign import shown
 
@@ -39,15 +39,17 @@ def checked_bins(bins: Any) -> int | Sequence[Any]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedHistogram(Checked):
+class AskedHistogram(VerbRequest):
     """What a histogram and its plan are asked for alike."""
+
+    no_rounds = "a histogram has none"
 
     column: Annotated[str, Option("The column: numbers on a public grid, or codes.", "COLUMN")] = (
         field(kw_only=False)
     )
     bins: Annotated[
         int | Sequence[Real],
-        Option("How many bins, or their public edges.", where=("body",)),
+        Option("How many bins, or their public edges, such as 0,20000,50000.", "N|EDGES"),
     ] = 20
     split: Annotated[
         Literal["equal", "quantiles"],
@@ -65,8 +67,6 @@ class AskedHistogram(Checked):
         super().__post_init__()
         if not isinstance(self.column, str):
             raise ParameterError(f"column={shown(self.column)} is not a name; give a text")
-        if self.running.progress is not None:
-            raise ParameterError("progress= is for rounds, and a histogram has none; leave it out")
         self._check_bins()
 
     def _check_bins(self) -> None:
@@ -78,14 +78,9 @@ class AskedHistogram(Checked):
             )
 
     @property
-    def running(self) -> Run:
-        """How it runs."""
-        return run_of(self.run)
-
-    def at(self, epsilon: Real) -> Histogram:
-        """The release at an epsilon."""
-        said = {each.name: getattr(self, each.name) for each in fields(AskedHistogram)}
-        return Histogram(**{**said, "epsilon": epsilon})
+    def used(self) -> list[str]:
+        """The columns of the table that it is about."""
+        return [self.column]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,8 +98,10 @@ class Histogram(AskedHistogram):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannedHistogram(AskedHistogram):
+class PlannedHistogram(PlannedRequest["HistogramPlan"], AskedHistogram):
     """A histogram that is to be planned, by its epsilon or by the error that is wanted."""
+
+    of = Histogram
 
     error: Annotated[
         Real | None,
@@ -114,9 +111,3 @@ class PlannedHistogram(AskedHistogram):
             above=0,
         ),
     ] = None
-
-    def plan(self, about: Any) -> HistogramPlan:
-        """The plan at epsilon=, or at the least epsilon that brings the error."""
-        from winnow.numbers.histogram.plan import planned_for
-
-        return planned_for(self, about)

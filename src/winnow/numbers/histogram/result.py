@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from winnow.core.drawing import Plotted
 from winnow.core.frames import Columns
-from winnow.core.notebook import Card, columns_card, number_text
+from winnow.core.notebook import Card, Chart, columns_card, number_text
+from winnow.core.number_grid import place_at
 from winnow.core.saving import Saved
 from winnow.numbers.histogram.bins import Bins, between
 from winnow.release.tables.intervals import Estimates
@@ -29,13 +30,26 @@ class ReleasedHistogram(Plotted, Saved, Estimates):
     """The last number of each bin."""
     step: float
     """How far apart the numbers of the grid are."""
+    time_unit: str = ""
+    """Of dates and times: of what a step has so many; empty: it is a column of numbers."""
     further: tuple[str, ...] = ()
     """What the counts after those of the bins are of: missing values, others."""
 
     @property
+    def positions(self) -> NDArray[np.float64]:
+        """The first number of each bin; of dates and times in units since 1970-01-01."""
+        return self._placed(self.starts)
+
+    @property
     def widths(self) -> NDArray[np.float64]:
         """From the first number of each bin to the first of the next."""
-        return np.asarray(self.ends - self.starts + self.step, np.float64)
+        return np.asarray(self._placed(self.ends) - self.positions + self.step, np.float64)
+
+    def _placed(self, ends: NDArray[Any]) -> NDArray[np.float64]:
+        placed = (
+            [place_at(end, self.time_unit) for end in ends.tolist()] if self.time_unit else ends
+        )
+        return np.asarray(placed, np.float64)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -62,6 +76,8 @@ class ReleasedHistogram(Plotted, Saved, Estimates):
         """A number for each count; of those that are in no bin there is none."""
         if not self.further:
             return numbers
+        if self.time_unit:
+            return np.concatenate([numbers, np.full(len(self.further), "", object)])
         return np.concatenate([numbers.astype(np.float64), np.full(len(self.further), np.nan)])
 
     def to_dict(self) -> dict[str, Any]:
@@ -72,6 +88,7 @@ class ReleasedHistogram(Plotted, Saved, Estimates):
         return {
             "column": self.column,
             "step": self.step,
+            **({"unit": self.time_unit} if self.time_unit else {}),
             "law": self.law,
             "further": list(self.further),
             "bins": written,
@@ -81,15 +98,17 @@ class ReleasedHistogram(Plotted, Saved, Estimates):
     def from_dict(cls, document: Mapping[str, Any]) -> ReleasedHistogram:
         """The histogram that ``to_dict`` wrote."""
         rows, further = document["bins"], tuple(document["further"])
-        own = rows[: len(rows) - len(further)]
+        own, unit = rows[: len(rows) - len(further)], document.get("unit", "")
+        kind = object if unit else None
         return cls(
             np.array([row["count"] for row in rows]),
             np.array([row["standard_error"] for row in rows], np.float64),
             document["law"],
             column=document["column"],
-            starts=np.array([row["from"] for row in own]),
-            ends=np.array([row["to"] for row in own]),
+            starts=np.array([row["from"] for row in own], kind),
+            ends=np.array([row["to"] for row in own], kind),
             step=document["step"],
+            time_unit=unit,
             further=further,
         )
 
@@ -112,7 +131,11 @@ class ReleasedHistogram(Plotted, Saved, Estimates):
 
     def _card(self) -> Card:
         title = f"Histogram of {self.column}: {self.estimate.size:,} counts"
-        return replace(columns_card(title, self.readable(), 1), picture=self._picture)
+        card = columns_card(title, self.readable(), 1)
+        return replace(card, picture=self._picture, chart=self._chart)
+
+    def _chart(self) -> Chart:
+        return Chart((self.labels,), self.estimate, *self.interval(0.95))
 
     def _picture(self, ending: str = ".png") -> bytes:
         from winnow.show.plots.histogram import draw_histogram
@@ -137,5 +160,6 @@ def counted_bins(name: str, bins: Bins, counts: ReleasedTable) -> ReleasedHistog
         starts=bins.grid.values(np.array(bins.starts, np.int64)[own]),
         ends=bins.grid.values(np.array(bins.stops, np.int64)[own] - 1),
         step=float(bins.grid.step),
+        time_unit=bins.grid.unit,
         further=bins.further,
     )

@@ -6,7 +6,8 @@ from winnow.core.options import takes
 from winnow.core.released import Released
 from winnow.numbers.histogram.request import Histogram
 from winnow.numbers.histogram.result import ReleasedHistogram
-from winnow.read.crossing import SealedTable, sealed_table
+from winnow.read.crossing import SealedTable
+from winnow.read.table_plan import released_of
 
 
 @takes(Histogram)
@@ -28,10 +29,4 @@ def histogram(table: SealedTable, asked: Histogram) -> Released[ReleasedHistogra
 
     The neighbour relation is the table's. ``wn.plan.histogram`` says the errors beforehand.
     """
-    return histogram_of(table, asked)
-
-
-def histogram_of(table: SealedTable, asked: Histogram) -> Released[ReleasedHistogram]:
-    """Plan what is asked of a table, and run it."""
-    sealed = sealed_table(table)
-    return asked.plan(sealed).run(sealed, budget=asked.budget, seed=asked.seed)
+    return released_of(table, asked)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -15,9 +15,6 @@ from winnow.cli.options import (
 from winnow.cli.private_table import PrivateTable
 from winnow.cli.reporting import reported
 from winnow.numbers.moments.request import Moments, PlannedMoments
-
-if TYPE_CHECKING:
-    pass
 
 EXAMPLES = """\
 Examples:
@@ -33,26 +30,13 @@ A schema is a JSON file: {"income": {"type": "number", "low": 0, "high": 200000,
 
 
 @reported()
-def moments(
-    private: PrivateTable,
-    asked: Typed[Moments],
-    run: TableRun = SHOWN,
-) -> None:
+def moments(private: PrivateTable, asked: Typed[Moments], run: TableRun = SHOWN) -> None:
     """Release counts, sums, means, variances and deviations of columns of numbers.
 
     All are charged once, each with an error and an interval. Groups do not share the
     budget, since a row is in one group only.
     """
-    request = asked()
-    used = list(dict.fromkeys([*request.by, *request.values]))
-    run.release(
-        "moments",
-        private,
-        asked,
-        private.declared(*used).subset(used),
-        title="Moments",
-        answers=lambda request, about: request.plan(about).answers,
-    )
+    run.release("moments", private, asked, title="Moments")
 
 
 PLAN_EXAMPLES = """\
@@ -84,7 +68,4 @@ def plan(
     """Predict the errors of means and other moments; no data are read and nothing is spent."""
     from winnow.core.schema import Schema
 
-    request = asked()
-    used = list(dict.fromkeys([*request.by, *request.values]))
-    declared = Schema.parse(schema).subset(used)
-    assumed.show(declared, request, rows)
+    assumed.show(Schema.parse(schema), asked(), rows)

@@ -97,11 +97,11 @@ class SumNoise:
         """How many standard errors a linear combination exceeds with at most this probability."""
         if self.law == "gaussian":
             return float(-ndtri(missed / 2))
-        return _box_factor(self.size, missed)
+        return box_factor(self.size, missed)
 
 
 @lru_cache(maxsize=256)
-def _box_factor(size: int, missed: float) -> float:
+def box_factor(size: int, missed: float) -> float:
     """The largest over the directions of up to three sums: no statistic combines more."""
     if size == 1:
         return math.log(1 / missed) / math.sqrt(2)

@@ -14,7 +14,6 @@ import numpy as np
 from winnow.core.checks import exact
 from winnow.core.key import Key
 from winnow.core.options import takes
-from winnow.core.wanted import epsilon_for
 from winnow.errors import ParameterError
 from winnow.numbers.about import asked_column
 from winnow.numbers.bounds.edges import sides_of
@@ -147,25 +146,6 @@ def moments(about: AboutTable | SealedTable, asked: PlannedMoments) -> MomentsPl
     ``error=`` finds the epsilon for a wanted error. ``plan.run(table, budget=)`` releases it.
     """
     return asked.plan(about)
-
-
-def planned_for(asked: PlannedMoments, about: Any) -> MomentsPlan:
-    """The plan at an epsilon, or at the least one that brings the wanted error."""
-
-    def error(epsilon: float) -> float:
-        if asked.bounds == "auto":
-            raise ParameterError(
-                "the error within private bounds is not known beforehand; give epsilon="
-            )
-        found = planned(asked.at(epsilon), about).error
-        if found is None:
-            raise ParameterError(
-                "the error of a mean depends on the number of rows, which is not known; state it "
-                "where the table is described (rows=), or give epsilon="
-            )
-        return found
-
-    return planned(asked.at(epsilon_for(asked.epsilon, asked.error, error)), about)
 
 
 @as_all_there_is

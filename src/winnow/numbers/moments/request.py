@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from winnow.core.checks import Real, exact, probability
-from winnow.core.options import EPSILON, Checked, Option
-from winnow.core.request import Run, run_of
+from winnow.core.options import EPSILON, Option
+from winnow.core.request import PlannedRequest, Run, VerbRequest
 from winnow.errors import ParameterError
 from winnow.foreign import shown
 from winnow.numbers.moments.measured import STATISTICS
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedMoments(Checked):
+class AskedMoments(VerbRequest):
     """What moments and their plan are asked for alike."""
+
+    no_rounds = "moments have none"
 
     values: Annotated[
         Sequence[str], Option("The columns of numbers, or one of them.", "A,B,...", served=20)
@@ -92,18 +94,11 @@ class AskedMoments(Checked):
             raise ParameterError(
                 'bounds="auto" is pure epsilon-DP and takes no delta; leave out delta='
             )
-        if self.running.progress is not None:
-            raise ParameterError("progress= is for rounds, and moments have none; leave it out")
 
     @property
-    def running(self) -> Run:
-        """How it runs."""
-        return run_of(self.run)
-
-    def at(self, epsilon: Real) -> Moments:
-        """The release at an epsilon."""
-        said = {each.name: getattr(self, each.name) for each in fields(AskedMoments)}
-        return Moments(**{**said, "epsilon": epsilon})
+    def used(self) -> list[str]:
+        """The columns of the table that it is about."""
+        return list(dict.fromkeys([*self.by, *self.values]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,8 +116,14 @@ class Moments(AskedMoments):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannedMoments(AskedMoments):
+class PlannedMoments(PlannedRequest["MomentsPlan"], AskedMoments):
     """Moments that are to be planned, by their epsilon or by the error that is wanted."""
+
+    of = Moments
+    unknown = (
+        "the error of a mean depends on the number of rows, which is not known; state it where the "
+        "table is described (rows=), or give epsilon="
+    )
 
     error: Annotated[
         Real | None,
@@ -134,8 +135,9 @@ class PlannedMoments(AskedMoments):
         ),
     ] = None
 
-    def plan(self, about: Any) -> MomentsPlan:
-        """The plan at epsilon=, or at the least epsilon that brings the error."""
-        from winnow.numbers.moments.plan import planned_for
-
-        return planned_for(self, about)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.bounds == "auto" and self.error is not None:
+            raise ParameterError(
+                "the error within private bounds is not known beforehand; give epsilon="
+            )

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.frames import Columns, labelled
-from winnow.core.notebook import Card, ReleasedValue, columns_card
+from winnow.core.notebook import Card, Chart, ReleasedValue, columns_card
 from winnow.core.saving import Saved
 from winnow.errors import ParameterError
 from winnow.foreign import shown
@@ -124,7 +125,32 @@ class ReleasedMoments(ReleasedValue, Saved):
         title = f"Moments of {', '.join(self.columns)}: {many:,} released"
         card = columns_card(title, self.to_columns(), len(self.by) + 2)
         intervals = ("intervals", f"{100 * self.level:g} %, each by itself")
-        return card.with_notes(intervals, *(("note", note) for note in self.notes))
+        card = card.with_notes(intervals, *(("note", note) for note in self.notes))
+        return replace(card, parts=self._parts) if self.by else card
+
+    def _parts(self) -> list[Card]:
+        """A card for each column and statistic of the groups."""
+        return [
+            self._of_groups(f"{name.capitalize()} of {column}", numbers)
+            for (column, name), numbers in self.held.items()
+        ]
+
+    def _of_groups(self, title: str, numbers: MomentNumbers) -> Card:
+        columns: Columns = {
+            name: labelled(
+                tuple(group[place] for group in self.groups), np.arange(len(self.groups))
+            )
+            for place, name in enumerate(self.by)
+        }
+        for name in _PARTS:
+            columns[self._own(name)] = _array(getattr(numbers, name))
+        card = columns_card(title, columns, len(self.by))
+        if _array(numbers.value).dtype == object:  # dates and times are not drawn
+            return card
+        names = [", ".join(map(str, group)) for group in self.groups]
+        value, low, high = map(_array, (numbers.value, numbers.low, numbers.high))
+        chart = partial(Chart, (names,), value, low, high, counts=False)
+        return replace(card, chart=chart)
 
     def __repr__(self) -> str:
         of = f" by {', '.join(self.by)}" if self.by else ""

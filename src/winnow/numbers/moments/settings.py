@@ -41,9 +41,36 @@ class MomentsTerms:
     @property
     def laws(self) -> tuple[str, ...]:
         """The laws of noise that are private enough."""
-        if exact("delta", self.delta) == 0 or self.accountant == "pure":
-            return ("box",)
-        return ("gaussian",) if self.accountant == "zcdp" else ("box", "gaussian")
+        return laws_for(self.delta, self.accountant)
+
+
+def laws_for(delta: Real, accountant: str) -> tuple[str, ...]:
+    """The laws of noise that are private enough for a delta under an accountant."""
+    if exact("delta", delta) == 0 or accountant == "pure":
+        return ("box",)
+    return ("gaussian",) if accountant == "zcdp" else ("box", "gaussian")
+
+
+def box_scale(moved: Fraction, epsilon: Real) -> Fraction:
+    """The scale of box noise on sums that move so far."""
+    scale = max(moved / exact("epsilon", epsilon), Fraction(_LEAST_SCALE))
+    if scale > _LARGEST_SCALE:
+        raise _too_small(epsilon)
+    return scale
+
+
+def variances(
+    moved: Fraction, relative: Sequence[Fraction], epsilon: Real, delta: Real, accountant: str
+) -> tuple[Fraction, ...]:
+    """The variance of each sum that is ``relative`` times as precise as one of precision 1.
+
+    ``moved`` is the most that all squared moves, each times its precision, add up to.
+    """
+    unit = moved / _squared_ratio(epsilon, delta, accountant)
+    noise = tuple(Fraction(max(math.ceil(unit / each), _LEAST_VARIANCE)) for each in relative)
+    if max(noise) > _LARGEST_VARIANCE:
+        raise _too_small(epsilon)
+    return noise
 
 
 def chosen(terms: MomentsTerms, measured: tuple[MeasuredSum, ...]) -> NoisySums:
@@ -54,11 +81,8 @@ def chosen(terms: MomentsTerms, measured: tuple[MeasuredSum, ...]) -> NoisySums:
 
 def _box(terms: MomentsTerms, measured: tuple[MeasuredSum, ...]) -> NoisySums:
     fine = _as_fine(measured, terms.who)
-    scale = largest_move(fine, terms.who, PARTS) / exact("epsilon", terms.epsilon)
-    scale = max(scale, Fraction(_LEAST_SCALE))
-    if scale > _LARGEST_SCALE:
-        raise _too_small(terms)
-    return _sums(terms, fine, "box", (scale,))
+    moved = Fraction(largest_move(fine, terms.who, PARTS))
+    return _sums(terms, fine, "box", (box_scale(moved, terms.epsilon),))
 
 
 def _as_fine(measured: tuple[MeasuredSum, ...], who: Exchanged) -> tuple[MeasuredSum, ...]:
@@ -75,13 +99,8 @@ def _as_fine(measured: tuple[MeasuredSum, ...], who: Exchanged) -> tuple[Measure
 
 def _gaussian(terms: MomentsTerms, measured: tuple[MeasuredSum, ...]) -> NoisySums:
     relative = _precisions(measured, terms)
-    allowed = _squared_ratio(terms)
-    unit = squared_move(measured, relative, terms.who, PARTS) / allowed * PARTS**2
-    noise = tuple(
-        Fraction(max(math.ceil(unit / precision), _LEAST_VARIANCE)) for precision in relative
-    )
-    if max(noise) > _LARGEST_VARIANCE:
-        raise _too_small(terms)
+    moved = squared_move(measured, relative, terms.who, PARTS) * PARTS**2
+    noise = variances(moved, relative, terms.epsilon, terms.delta, terms.accountant)
     return _sums(terms, measured, "gaussian", noise)
 
 
@@ -116,15 +135,15 @@ def _precisions(measured: Sequence[MeasuredSum], terms: MomentsTerms) -> list[Fr
     return [Fraction(math.sqrt(gain[each.kind])).limit_denominator(1000) for each in measured]
 
 
-def _squared_ratio(terms: MomentsTerms) -> Fraction:
-    if terms.accountant == "zcdp":
-        ratio_allowed = 2 * exact("rho", zcdp_rho(terms.epsilon, terms.delta))
+def _squared_ratio(epsilon: Real, delta: Real, accountant: str) -> Fraction:
+    if accountant == "zcdp":
+        ratio_allowed = 2 * exact("rho", zcdp_rho(epsilon, delta))
     else:
         least = Fraction(_LEAST_VARIANCE)
-        ratio = largest_squared_ratio(terms.epsilon, terms.delta, least_variance=least)
+        ratio = largest_squared_ratio(epsilon, delta, least_variance=least)
         ratio_allowed = exact("squared_ratio", ratio)
     if ratio_allowed <= 0:
-        raise _too_small(terms)
+        raise _too_small(epsilon)
     return ratio_allowed
 
 
@@ -157,7 +176,7 @@ def _sums(
     )
 
 
-def _too_small(terms: MomentsTerms) -> ParameterError:
+def _too_small(epsilon: Real) -> ParameterError:
     return ParameterError(
-        f"epsilon={float(terms.epsilon):g} is too small: the noise would leave 64 bits; raise it"
+        f"epsilon={float(epsilon):g} is too small: the noise would leave 64 bits; raise it"
     )

@@ -6,7 +6,8 @@ from winnow.core.options import takes
 from winnow.core.released import Released
 from winnow.numbers.moments.request import Moments
 from winnow.numbers.moments.result import ReleasedMoments
-from winnow.read.crossing import SealedTable, sealed_table
+from winnow.read.crossing import SealedTable
+from winnow.read.table_plan import released_of
 
 
 @takes(Moments)
@@ -33,10 +34,4 @@ def moments(table: SealedTable, asked: Moments) -> Released[ReleasedMoments]:
     The neighbour relation is the table's. ``run`` is ``wn.Run(pad_to=)``. ``wn.plan.moments``
     says the errors beforehand.
     """
-    return moments_of(table, asked)
-
-
-def moments_of(table: SealedTable, asked: Moments) -> Released[ReleasedMoments]:
-    """Plan what is asked of a table, and run it."""
-    sealed = sealed_table(table)
-    return asked.plan(sealed).run(sealed, budget=asked.budget, seed=asked.seed)
+    return released_of(table, asked)

@@ -1,16 +1,29 @@
-"""One connection for a process, kept as long as it is good, and never used in a fork."""
+"""What ledger and server share of SQL: how statements are spelled, and a connection that is kept.
+
+There is one for a process, kept as long as it is good, and never used in a fork.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from threading import Lock
 from typing import Any
 from weakref import finalize
 
 from winnow.core.process import Owner
 from winnow.errors import WinnowError
+
+_TABLE = re.compile(r"{(\w+)}")
+
+
+@lru_cache(maxsize=256)
+def spelled(statement: str, prefix: str, mark: str) -> str:
+    """SQL for a database: names of tables stand in braces, and ? for a value."""
+    return _TABLE.sub(rf"{prefix}\1", statement).replace("?", mark)
 
 
 class KeptConnection:

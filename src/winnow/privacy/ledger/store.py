@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -10,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
+from winnow.privacy.ledger.connections import spelled
 from winnow.privacy.ledger.entry import COLUMNS, Entry
 from winnow.privacy.ledger.locks import Hold
 
@@ -77,8 +77,8 @@ class TableView(ABC):
         """Run a statement."""
 
     def _sql(self, text: str) -> str:
-        """With the names of the tables, which are in braces, and the marks of values."""
-        return re.sub(r"{(\w+)}", rf"{self.prefix}\1", text).replace("?", self.mark_of_value)
+        """With the names of the tables, and the marks of values."""
+        return spelled(text, self.prefix, self.mark_of_value)
 
     def _one(self, query: str, *values: Any) -> Any:
         return next(iter(self._all(query, *values)), None)

@@ -26,6 +26,7 @@ from winnow.read.engines.query import (
 from winnow.read.engines.row_sources import RowSource, batches, receiver
 from winnow.read.engines.row_sources import Wanted as WantedRows
 from winnow.read.engines.scored import scores_query
+from winnow.read.engines.weight_query import WeightQuery
 from winnow.read.kept import KeptCounts
 
 _SETTINGS = (
@@ -64,7 +65,7 @@ class PostgresTable(Engine):
             refusing("Postgres cannot count this source", TABLE),
             self._settled() as cursor,
         ):
-            counts = self.asked(self._typed(query, cursor)).counts
+            counts = self.asked(self._typed(query, cursor), cursor).counts
             self._understood(cursor, counts)
             cursor.execute(no_more_than(most, counts).sql(dialect="postgres"))
             counted = {item: int(count) for item, count in cursor.fetchall()}
@@ -74,12 +75,16 @@ class PostgresTable(Engine):
         """Nothing is asked before a release but the types of the columns, and for a plan."""
         with refusing("Postgres cannot count this source", TABLE), self._settled() as cursor:
             query = self._typed(query, cursor)
-            self._understood(cursor, self.asked(query).sizes())
+            self._understood(cursor, self.asked(query, cursor).sizes())
             return _PostgresKept(self, query)
 
-    def asked(self, query: CountQuery) -> KeptQuery:
+    def asked(self, query: CountQuery, cursor: Any) -> KeptQuery:
         """The counts."""
         listed, numbered = listed_in_one_text(query.items), numbered_in_one_text(query.items)
+        if isinstance(query, WeightQuery) and query.items is not None:
+            rows = [(0, item) for item in query.items]
+            copied = copied_table(cursor, rows)
+            listed = listed if copied is None else exp.select(exp.alias_("b", "i")).from_(copied)
         return KeptQuery(query, query.over(self.source.copy(), listed=listed), numbered)
 
     def _understood(self, cursor: Any, query: exp.Select) -> None:
@@ -185,7 +190,7 @@ class _PostgresKept(EngineKept):
     def asking(self) -> Iterator[tuple[Asking, KeptQuery]]:
         """In one transaction, rolled back."""
         with self._table.snapshot() as cursor:
-            yield _PostgresAsking(cursor), self._table.asked(self.query)
+            yield _PostgresAsking(cursor), self._table.asked(self.query, cursor)
 
 
 class _PostgresAsking(Asking):
@@ -196,24 +201,30 @@ class _PostgresAsking(Asking):
 
     def table(self, wanted: list[Wanted]) -> exp.Expression:
         """A temporary table of the values, gone with the transaction; or a list, if refused."""
-        from psycopg.errors import InsufficientPrivilege, ReadOnlySqlTransaction
-
-        name, kind = own_name("wanted"), "text" if isinstance(wanted[0][1], str) else "bigint"
-        try:
-            with self._cursor.connection.transaction():
-                self._cursor.execute(f"CREATE TEMP TABLE {name} (n bigint, b {kind})")
-                with self._cursor.copy(f"COPY {name} FROM STDIN") as copy:
-                    for row in wanted:
-                        copy.write_row(row)
-        except (InsufficientPrivilege, ReadOnlySqlTransaction):
-            return super().table(wanted)
-        return exp.to_table(name, alias="w")
+        copied = copied_table(self._cursor, wanted)
+        return super().table(wanted) if copied is None else copied
 
     def rows(self, query: exp.Select) -> list[tuple[Any, ...]]:
         """The answer."""
         self._cursor.execute(query.sql(dialect="postgres"))
         rows: list[tuple[Any, ...]] = self._cursor.fetchall()
         return rows
+
+
+def copied_table(cursor: Any, rows: Sequence[Wanted]) -> exp.Table | None:
+    """A temporary table w of numbers n and values b, by COPY; None where none may be made."""
+    from psycopg.errors import InsufficientPrivilege, ReadOnlySqlTransaction
+
+    name, kind = own_name("wanted"), "text" if isinstance(rows[0][1], str) else "bigint"
+    try:
+        with cursor.connection.transaction():
+            cursor.execute(f"CREATE TEMP TABLE {name} (n bigint, b {kind})")
+            with cursor.copy(f"COPY {name} FROM STDIN") as copy:
+                for row in rows:
+                    copy.write_row(row)
+    except (InsufficientPrivilege, ReadOnlySqlTransaction):
+        return None
+    return exp.to_table(name, alias="w")
 
 
 def tuple_cursor(connection: Any, name: str = "") -> Any:

@@ -45,6 +45,8 @@ _MOST_LISTED = 100_000
 class WarehouseTable(Engine):
     """A table or query of such an engine, through its connection."""
 
+    takes_names = False
+
     def __init__(self, connection: Any, dialect: Dialect, source: exp.Expression) -> None:
         self.connection, self.dialect, self.source = connection, dialect, source
 

@@ -19,7 +19,8 @@ class WeightQuery(CountQuery):
         q: the rank of each pair among those of its person, by a keyed hash
         counts: the weights of the pairs of rank up to ``most``, added up for each item
 
-    The items of ``items`` are left out before anything is ranked: a person's weight goes to others.
+    Where there are ``items``, others are left out before anything is ranked. They are private, so
+    that they do not stand in the text of a query that a server may write down.
     """
 
     most: int = 1
@@ -32,7 +33,7 @@ class WeightQuery(CountQuery):
 
     @property
     def listed_all(self) -> bool:
-        """Items that were left out are not told."""
+        """Items that nobody has are not told."""
         return False
 
     def over(
@@ -45,7 +46,7 @@ class WeightQuery(CountQuery):
         assert self.person is not None
         rows, kept = self.read(source, *filters)
         if listed is not None:
-            kept.append(exp.Not(this=self.among(listed)))
+            kept.append(self.among(listed))
         who = exp.alias_(self.compared(self.person), "u")
         what = exp.alias_(self.compared(self.item), "i")
         pairs = exp.select(who, what).distinct().from_(rows).where(*kept)

@@ -23,7 +23,7 @@ from winnow.release.cli.command import WorkloadOption
 from winnow.release.request import PlannedRelease
 
 if TYPE_CHECKING:
-    from winnow.release.plan import ReleasePlan
+    pass
 
 
 EXAMPLES = """\
@@ -61,7 +61,7 @@ def release(
     One line for each method: the errors to expect over all queries, in rows.
     """
     from winnow.cli.files import refuse_overwriting
-    from winnow.cli.printing import show_json
+    from winnow.cli.printing import show_plan
     from winnow.core.saving import check_target, save
     from winnow.core.schema import Schema
     from winnow.read.about import table
@@ -76,46 +76,8 @@ def release(
     request = asked(workload=workload_of(workload), method=with_cells(asked, declared))
     planned = request.plan(about)
     document = planned.to_dict()
-    if json:
-        show_json(document)
-    else:
-        _show(planned)
+    show_plan(planned, json=json)
     if out is not None:
         names = ("cells", "queries", "rows", "rows_per_person", "epsilon", "delta", "relation")
         said = {name: document[name] for name in names}
         save(out, document, [{**row, **said} for row in document["compared"]])
-
-
-def _show(planned: ReleasePlan) -> None:
-    from rich.text import Text
-
-    from winnow.cli.printing import console, grid, pairs
-    from winnow.core.schema import cells_text
-    from winnow.release.graphical.expected import WideExpected
-    from winnow.release.plan import SCOPE
-
-    terms = planned.terms
-    table = pairs()
-    for name, text in (
-        ("domain", f"{cells_text(terms.schema.cells)} cells"),
-        ("queries", f"{terms.workload.size:,}"),
-        ("table", f"{terms.total:,} rows, at most {terms.rows_per_person:,} of one person"),
-        ("asked", f"epsilon {planned.epsilon:.6g}, delta {float(terms.delta):.6g}, "
-                  f"{terms.relation.sentence}"),
-        ("taken", planned.why),
-    ):  # fmt: skip
-        table.add_row(name, Text(text))
-    for word, why in planned.refused:
-        table.add_row(f"not {word}", Text(why, style="dim"))
-    show = console()
-    show.print(table)
-    first, *lines = planned.table()
-    rows = [
-        [Text(cell, style="bold green" if line is lines[0] else "") for cell in line]
-        for line in lines
-    ]
-    sides = ("left", "right", "right", "right", "right", "left", "left")
-    show.print(grid(list(zip(first, sides, strict=True)), rows))
-    if isinstance(planned.expected, WideExpected):
-        show.print(Text(str(planned.expected)))
-    show.print(SCOPE, style="dim")

@@ -27,7 +27,6 @@ from winnow.cli.private_table import PrivateTable
 from winnow.cli.reporting import reported
 from winnow.cli.with_cut import check_cut
 from winnow.core.relation import Relation
-from winnow.core.unit import about_counted
 from winnow.errors import ParameterError
 from winnow.release.tables.request import PlannedTabulate, Tabulate
 from winnow.select.auto_bound import AutoBoundPlan
@@ -35,7 +34,6 @@ from winnow.select.auto_bound import AutoBoundPlan
 if TYPE_CHECKING:
     from winnow.core.released import Released
     from winnow.core.schema import Schema
-    from winnow.release.tables.plan import TabulatePlan
     from winnow.release.tables.result import ReleasedTable, ReleasedTables
 
 EXAMPLES = """\
@@ -98,7 +96,6 @@ def tabulate(
         page=tables_page,
         show=_show,
         draw=_draw,
-        answers=lambda request, about: request.plan(about).answers or 0,
     )
 
 
@@ -193,7 +190,7 @@ def plan(
 ) -> None:
     """Predict the errors of tables; no data are read and nothing is spent."""
     from winnow.cli.files import refuse_overwriting
-    from winnow.cli.printing import console, show_json
+    from winnow.cli.printing import show_plan
     from winnow.core.saving import check_target, save
     from winnow.read.about import table as about_table
 
@@ -206,52 +203,10 @@ def plan(
     )
     planned = asked(by=tables).plan(public)
     document = planned.to_dict()
-    if json:
-        show_json(document)
-    elif isinstance(planned, AutoBoundPlan):
-        console().print(str(planned), markup=False, highlight=False)
-    else:
-        _show_plan(planned)
+    show_plan(planned, json=json)
     if out is not None and isinstance(planned, AutoBoundPlan):
         save(out, document, document["bounds"])
     elif out is not None:
         names = ("epsilon", "delta", "relation", "rows_per_person", "total", "strategy")
         about = {name: document[name] for name in names}
         save(out, document, [{**row, **about} for row in document["rows"]])
-
-
-def _show_plan(planned: TabulatePlan) -> None:
-    from rich.text import Text
-
-    from winnow.cli.printing import console, grid, pairs
-    from winnow.release.tables.expected import SCOPE
-
-    lines = pairs()
-    lines.add_row("asked", Text(
-        f"epsilon {planned.epsilon:.6g}, delta {float(planned.asked.delta):.6g}, "
-        f"{planned.relation.sentence}, the number of rows is {planned.expected.total}"
-    ))  # fmt: skip
-    lines.add_row("taken", Text(planned.strategy))
-    if planned.about.counted:
-        lines.add_row("counted", Text(about_counted(planned.about.counted)))
-    show = console()
-    show.print(lines)
-    heads = [("table", "left"), ("answers", "right"), ("standard error", "right"),
-             ("mean error", "right"), ("largest", "right"), ("plain noise", "right")]  # fmt: skip
-    show.print(
-        grid(heads, (
-            (row.table, f"{row.answers:,}", f"{row.standard_error:,.3g}", f"{row.mean:,.3g}",
-             f"{row.largest:,.3g}", f"{row.plain_largest:,.3g}")
-            for row in planned.rows
-        ))
-    )  # fmt: skip
-    heads = [("strategy", "left"), ("measured tables", "right"), ("largest", "right"),
-             ("mean", "right")]  # fmt: skip
-    show.print(
-        grid(heads, (
-            (f"{each.strategy}, {each.noise}" if each.strategy == "plain noise" else each.strategy,
-             f"{each.tables:,}", f"{each.largest:,.3g}", f"{each.mean:,.3g}")
-            for each in planned.compared
-        ))
-    )  # fmt: skip
-    show.print(SCOPE, style="dim")

@@ -24,10 +24,11 @@ from winnow.release.tables.result import ReleasedTables
 from winnow.release.tables.strategy import Geometry
 from winnow.release.tables.trees import flat
 from winnow.select.about import AboutScores
+from winnow.select.crossing.private_labels import EVERY
 from winnow.select.mechanisms.noisy_counts import NoisyCounts
-from winnow.select.mechanisms.unknown_domain import StabilityThreshold
+from winnow.select.methods import Sizes
+from winnow.select.table import noisy_labels
 
-MOST_KEYS = 1 << 31
 KEY = "item"
 """The name of the column of keys."""
 
@@ -35,8 +36,8 @@ KEY = "item"
 def keys_plan(public: AboutScores, epsilon: Real, delta: Real) -> Plan[Any, ReleasedTables]:
     """The count of every key with discrete Laplace noise, as a table of one column.
 
-    Where the keys come from the data, those whose noisy count reaches the stability threshold
-    are released, which costs the delta; that a key passed is a reason to expect its noise to be
+    Where the keys come from the data, those whose noisy count reaches a threshold are released,
+    which costs the delta; that a key passed is a reason to expect its noise to be
     positive, so counts near the threshold are too high in the mean.
     """
     if public.max_items is None:
@@ -44,8 +45,9 @@ def keys_plan(public: AboutScores, epsilon: Real, delta: Real) -> Plan[Any, Rele
             "the noise needs a bound on the items of one person; count with max_items="
         )
     if public.private:
-        private = StabilityThreshold(epsilon, delta, MOST_KEYS, public.max_items, with_counts=True)
-        return _tabulated(private, public)
+        method = noisy_labels(public.utility)
+        sizes = Sizes(epsilon=epsilon, delta=delta, k=EVERY, with_counts=True)
+        return _tabulated(method.among_private(public, sizes), public)
     if public.candidates is None:
         raise ParameterError(
             "the items are public, and nobody said how many there are; give "

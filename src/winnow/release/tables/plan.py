@@ -8,13 +8,12 @@ from typing import Any
 
 from winnow.core.checks import Real
 from winnow.core.key import Key
-from winnow.core.notebook import Card, InNotebook, lines_card, ruled
+from winnow.core.notebook import Card, Printed, lines_card
 from winnow.core.options import takes
 from winnow.core.padding import Padding
 from winnow.core.plan import Plan
 from winnow.core.released import Released
 from winnow.core.unit import about_counted
-from winnow.core.wanted import epsilon_for
 from winnow.errors import ParameterError
 from winnow.foreign import guarded
 from winnow.privacy import Budget
@@ -42,7 +41,7 @@ _SECONDS, _SECONDS_OF_ANSWER = 0.25, 1e-5
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TabulatePlan(Plan[Any, ReleasedTables], InNotebook):
+class TabulatePlan(Printed, Plan[Any, ReleasedTables]):
     """What ``winnow.tabulate`` charges, draws and promises, before rows are looked at."""
 
     asked: Tabulate = field(repr=False)
@@ -173,19 +172,17 @@ class TabulatePlan(Plan[Any, ReleasedTables], InNotebook):
         return f"counted: {about_counted(what)}" if what else ""
 
     def _card(self) -> Card:
-        notes = (f"by {self.strategy}", self.counted, SCOPE)
-        return lines_card(self._title(), self.table(), *notes)
+        lead = [f"by {self.strategy}", self.counted]
+        card = lines_card(self._title(), self.table(), SCOPE, lead=lead)
+        return card if len(self.compared) < 2 else replace(card, parts=self._strategies)
 
-    def __str__(self) -> str:
-        shown = ruled(self.table(), texts=())
-        if len(self.compared) > 1:
-            rows = [
-                [row.strategy, f"{row.largest:,.3g}", f"{row.mean:,.3g}"] for row in self.compared
-            ]
-            shown += ["", *ruled([["strategies compared", "largest", "mean"], *rows], texts=(0,))]
-        bounded = [self.counted] if self.counted else []
-        lines = [self._title(), f"by {self.strategy}", *bounded, "", *shown, "", SCOPE]
-        return "\n".join(lines)
+    def _strategies(self) -> list[Card]:
+        heads = ["strategies compared", "measured tables", "largest", "mean"]
+        rows = [
+            [row.strategy, f"{row.tables:,}", f"{row.largest:,.3g}", f"{row.mean:,.3g}"]
+            for row in self.compared
+        ]
+        return [lines_card("", [heads, *rows])]
 
 
 @takes(PlannedTabulate)
@@ -202,16 +199,6 @@ def tabulate(
     errors of every table; ``plan.run(table, budget=)`` releases them.
     """
     return asked.plan(about)
-
-
-def planned_for(asked: PlannedTabulate, given: Any) -> TabulatePlan | AutoBoundPlan:
-    """The plan at an epsilon, or at the least one that brings the wanted error."""
-    public = about_of(given)
-
-    def error(epsilon: float) -> float | None:
-        return asked.at(epsilon).plan(public).error
-
-    return asked.at(epsilon_for(asked.epsilon, asked.error, error)).plan(public)
 
 
 @as_all_there_is

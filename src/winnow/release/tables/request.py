@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from winnow.core.checks import Real
-from winnow.core.options import Checked, Option
-from winnow.core.request import Run, run_of
-from winnow.errors import ParameterError
+from winnow.core.options import EPSILON, Option
+from winnow.core.request import PlannedRequest, Run, VerbRequest
 
 if TYPE_CHECKING:
     from winnow.privacy import Budget
     from winnow.release.tables.plan import TabulatePlan
     from winnow.select.auto_bound import AutoBoundPlan
 
-EPSILON = Option("The privacy loss of all tables in total.", "E", above=0)
 WITH_CUT = Option(
     "A share of epsilon=, e.g. 0.05, for an estimate of what the bound on a person left out.",
     "SHARE",
@@ -26,8 +24,10 @@ WITH_CUT = Option(
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedTables(Checked):
+class AskedTables(VerbRequest):
     """What tables and their plan are asked for alike."""
+
+    no_rounds = "tables have none"
 
     by: Annotated[
         Any, Option("Which tables; counts of items are one by themselves.", where=("body",))
@@ -58,18 +58,6 @@ class AskedTables(Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.running.progress is not None:
-            raise ParameterError("progress= is for rounds, and tables have none; leave it out")
-
-    @property
-    def running(self) -> Run:
-        """How it runs."""
-        return run_of(self.run)
-
-    def at(self, epsilon: Real) -> Tabulate:
-        """The release at an epsilon."""
-        said = {each.name: getattr(self, each.name) for each in fields(AskedTables)}
-        return Tabulate(**{**said, "epsilon": epsilon})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,8 +75,10 @@ class Tabulate(AskedTables):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlannedTabulate(AskedTables):
+class PlannedTabulate(PlannedRequest["TabulatePlan | AutoBoundPlan"], AskedTables):
     """Tables that are to be planned, by their epsilon or by the error that is wanted."""
+
+    of = Tabulate
 
     # The command plans from a schema alone, where nobody's rows were bounded yet.
     with_cut: Annotated[Real, replace(WITH_CUT, where=("body",))] = 0.0
@@ -96,9 +86,3 @@ class PlannedTabulate(AskedTables):
         Real | None,
         Option("Instead of epsilon=: the largest error to reach, in rows.", "ROWS", above=0),
     ] = None
-
-    def plan(self, about: Any) -> TabulatePlan | AutoBoundPlan:
-        """The plan at epsilon=, or at the least epsilon that brings the error."""
-        from winnow.release.tables.plan import planned_for
-
-        return planned_for(self, about)

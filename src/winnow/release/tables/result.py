@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from winnow.core.drawing import Plotted
 from winnow.core.frames import Columns, Framed, labelled
-from winnow.core.notebook import MOST_ROWS, Card, columns_card, number_text
+from winnow.core.notebook import MOST_ROWS, Card, Chart, columns_card, number_text
 from winnow.core.saving import Saved
 from winnow.errors import ParameterError
 from winnow.release.tables.estimates import Layer
@@ -150,8 +150,14 @@ class ReleasedTable(Plotted, Framed, Estimates):
     def _card(self) -> Card:
         title = f"{self.part.title}: {self.estimate.size:,} estimates"
         return replace(
-            columns_card(title, self.readable(), len(self.columns)), picture=self._picture
+            columns_card(title, self.readable(), len(self.columns)),
+            picture=self._picture,
+            chart=self.chart,
         )
+
+    def chart(self) -> Chart:
+        """Its numbers and their intervals, to be drawn."""
+        return Chart(tuple(self.labels), self.estimate, *self.interval(0.95))
 
     def _picture(self, ending: str = ".png") -> bytes:
         """Bars with intervals, or a heat map."""
@@ -264,7 +270,8 @@ class ReleasedTables(Plotted, Saved):
         heads = ("table", "answers", "standard error")
         return Card(f"{len(self.parts)} tables", heads, lines, 2, MOST_ROWS,
                     notes=[*self._means(), *notes],
-                    picture=self._picture if self.parts else None)  # fmt: skip
+                    picture=self._picture if self.parts else None,
+                    parts=lambda: [table._card() for table in self.tables])  # fmt: skip
 
     def _means(self) -> list[tuple[str, str]]:
         """Which sums and means the tables have, for a card that lists tables alone."""

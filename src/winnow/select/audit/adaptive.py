@@ -14,7 +14,7 @@ from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.select.audit.model import log_permute_and_flip
 from winnow.select.audit.top_k import CanonicalModel
-from winnow.select.mechanisms.ranked_adaptive import RankedCanonicalAdaptive
+from winnow.select.mechanisms.canonical_adaptive import CanonicalAdaptive
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -28,7 +28,7 @@ class AdaptiveModel(Model):
     Lengths look at counts themselves: adding a constant to all of them changes the law.
     """
 
-    mechanism: RankedCanonicalAdaptive
+    mechanism: CanonicalAdaptive
     utility: Utility
 
     @property
@@ -65,7 +65,7 @@ class AdaptiveModel(Model):
         return log_permute_and_flip(scale * np.array(x, np.float64))
 
 
-class BrokenTrueLength(RankedCanonicalAdaptive):
+class BrokenTrueLength(CanonicalAdaptive):
     """BROKEN: takes the best length itself, as if how many stand out were public."""
 
     def _length(self, leaders: Integers, total: int, utility: Utility, tape: Tape) -> int:

@@ -21,6 +21,8 @@ from winnow.audit.ties import RandomTies
 from winnow.core.checks import exact
 from winnow.core.noise import discrete_laplace_array
 from winnow.core.noisy_top.grid import largest
+from winnow.core.noisy_top.in_memory import InMemory
+from winnow.core.noisy_top.universe import Drawn, Universe
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
@@ -164,7 +166,7 @@ class Counted:
         root = Tape.seeded(seed)
         rows = []
         for draw in range(draws):
-            chosen, counts = self.inner._select(scores, utility, root.child(f"draw-{draw}"))
+            chosen, counts = self.inner._selected(scores, utility, root.child(f"draw-{draw}"))
             rows.append([*chosen, *(counts or [])] if self.cells else chosen)
         found = np.array(rows, np.int64)
         found[:, self.inner.k :] = np.clip(found[:, self.inner.k :], 0, self.cells - 1)
@@ -242,13 +244,15 @@ class BrokenLowThreshold(StabilityThreshold):
 class BrokenTiesByPosition(StabilityThreshold):
     """BROKEN: lists equal noisy counts by position where the counts are in memory."""
 
-    def _draw(
-        self, counts: Integers, utility: Utility, tape: Tape
-    ) -> tuple[list[int], list[int] | None]:
+    def _draw(self, universe: Universe, utility: Utility, tape: Tape) -> Drawn:
+        if not isinstance(universe, InMemory):
+            return super()._draw(universe, utility, tape)
+        counts = np.asarray(universe.scores, np.int64)
         noisy = counts + discrete_laplace_array(tape, len(counts), self.scale(utility))
         best = largest(noisy, min(self.k, len(noisy)))
         chosen = [int(p) for p in best if noisy[p] >= self.threshold(utility)]
-        return chosen, [int(noisy[p]) for p in chosen] if self.with_counts else None
+        told = [int(noisy[p]) for p in chosen] if self.with_counts else None
+        return Drawn(universe.found(chosen), told)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from winnow.audit.neighbours import Boxes
 from winnow.audit.probabilities import Model, Scores, model_of
 from winnow.audit.ties import RandomTies
 from winnow.core.laws import Law
-from winnow.core.noisy_top.count_classes import CountClasses, Drawn, Place
+from winnow.core.noisy_top.count_classes import CountClasses, Place
+from winnow.core.noisy_top.universe import Drawn, Universe
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
@@ -116,7 +117,7 @@ class KeptInEngine:
             return chosen, noisy and [min(max(n, 0), last) for n in noisy]
         there = np.flatnonzero(counts > 0)
         found, noisy = ListedCounts(counts[there]).drawn(
-            lambda classes: mechanism._draw_classes(classes, utility, tape)
+            lambda universe: mechanism._draw(universe, utility, tape)
         )
         if isinstance(mechanism, StabilityThreshold | TruncatedLaplace):
             threshold = mechanism.threshold(utility)
@@ -160,14 +161,12 @@ class BrokenOnePerClass(LipschitzMechanism):
 
     noise: Law = Law.GUMBEL
 
-    def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
-        one_each = CountClasses(dict.fromkeys(classes.counts.tolist(), 1))
-        places = super()._draw_classes(one_each, utility, tape.child("class")).places
-        stream, sizes = (
-            tape.child("place").stream(),
-            dict(zip(classes.counts.tolist(), classes.sizes, strict=True)),
-        )
-        return Drawn([(count, stream.below(sizes[count])) for count, _ in places])
+    def _draw(self, universe: Universe, utility: Utility, tape: Tape) -> Drawn:
+        if not isinstance(universe, CountClasses):
+            return super()._draw(universe, utility, tape)
+        one_each = CountClasses(dict.fromkeys(universe.counts.tolist(), 1))
+        counts = [count for count, _ in super()._draw(one_each, utility, tape).found]
+        return Drawn(universe.take(counts, tape.child("place").stream()))
 
     def model(self, utility: Utility) -> Model:
         """Its exact output distribution."""

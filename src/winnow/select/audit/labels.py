@@ -50,6 +50,8 @@ _LABELS = "abc"
 SETS: tuple[Owned, ...] = tuple(
     labels for size in (1, 2, 3) for labels in combinations(_LABELS, size)
 )
+_STAYS, _RELEASED = 1, 2
+"""What the first of two rounds may say of a label, beside 0: nothing."""
 _CELLS = 6
 """Of noisy weights from the threshold on, each half a deviation wide; the last has no end."""
 _TOLERANCE = 1e-9
@@ -64,10 +66,13 @@ def law(mechanism: WeightedGaussian, people: ListedPeople, relation: Relation) -
         return _product(_cells(mechanism, people, relation, 0, _CELLS))
     found = np.zeros((8, 8))
     first = _cells(mechanism, people, relation, 0, 1)
-    for place, released in enumerate(product((0, 1), repeat=3)):
-        chance = math.prod(float(first[i, passed]) for i, passed in enumerate(released))
-        gone = [label for label, passed in zip(_LABELS, released, strict=True) if passed]
-        found[place] = chance * _product(_cells(mechanism, people, relation, 1, 1, gone))
+    for outcome in product(range(3), repeat=3):
+        chance = math.prod(float(first[i, what]) for i, what in enumerate(outcome))
+        if not chance:  # labels that nobody has neither stay nor leave
+            continue
+        stay = [label for label, what in zip(_LABELS, outcome, strict=True) if what == _STAYS]
+        released = sum((what == _RELEASED) << (2 - i) for i, what in enumerate(outcome))
+        found[released] += chance * _product(_cells(mechanism, people, relation, 1, 1, stay))
     return found.ravel()
 
 
@@ -94,17 +99,22 @@ def _cells(
     relation: Relation,
     number: int,
     cells: int,
-    gone: Sequence[str] = (),
+    within: Sequence[str] | None = None,
 ) -> Floats:
-    """Of each label the chance that it stays, and those of its cells."""
-    summed = people.summed(mechanism.max_items or 1, gone)
+    """Of each label the chance that nothing is told of it, and those of its cells.
+
+    In the first of two rounds the first cell is that of labels that stay for the second.
+    """
+    summed = people.summed(mechanism.max_items or 1, within)
     values = np.asarray(summed.values)
     held = dict(zip(summed.items, values.tolist(), strict=True))
     variance = mechanism.variance(relation, number)
     edges = mechanism.threshold(relation, number) + (math.isqrt(variance) // 2) * np.arange(cells)
-    found = np.zeros((3, cells + 1))
+    if number == 0 and mechanism.rounds == 2:
+        edges = np.concatenate([[mechanism.staying(relation)], edges])
+    found = np.zeros((3, len(edges) + 1))
     for place, label in enumerate(_LABELS):
-        tails = np.zeros(cells)
+        tails = np.zeros(len(edges))
         if label in held:
             tails = gaussian_upper_tail(float(variance), edges - held[label])
         found[place] = -np.diff(np.concatenate([[1.0], tails, [0.0]]))
@@ -168,9 +178,12 @@ def enumerate_threshold(mechanism: WeightedGaussian, relation: Relation) -> Audi
     for labels in range(1, most + 1):
         each, lost = weight(labels if mechanism.spread else most), 0.0
         for number in range(mechanism.rounds):
-            lacking = np.array([mechanism.threshold(relation, number) - each])
-            tail = gaussian_upper_tail(float(mechanism.variance(relation, number)), lacking)
-            lost += labels * float(tail[0])
+            edges = [mechanism.threshold(relation, number)]
+            if number < mechanism.rounds - 1:  # given that it stays: so the proof asks
+                edges.append(mechanism.staying(relation))
+            variance = float(mechanism.variance(relation, number))
+            tails = gaussian_upper_tail(variance, np.array(edges) - each)
+            lost += labels * float(tails[0] / (tails[1] if len(tails) > 1 else 1.0))
         worst = max(worst, lost)
     return AuditResult(
         "enumeration",
@@ -285,6 +298,27 @@ class BrokenOneLabel(WeightedGaussian):
         return least_passing(self.variance(relation, number), lost, 1, spread=True)
 
 
+class BrokenFreeStay(WeightedGaussian):
+    """BROKEN: the first threshold is that of a round after which no label stays."""
+
+    def threshold(self, relation: Relation, number: int = 0) -> int:
+        """As if what stays said nothing."""
+        if self._last(number):
+            return super().threshold(relation, number)
+        lost = float(self.delta) / 2 * float(self._share(number))
+        most = self.max_items or 1
+        return least_passing(self.variance(relation, number), lost, most, spread=True)
+
+
+class BrokenTrueStay(WeightedGaussian):
+    """BROKEN: almost no noise decides which labels stay for the second round."""
+
+    def variance(self, relation: Relation, number: int = 0) -> int:
+        """A hundredth of the deviation in the first round."""
+        variance = super().variance(relation, number)
+        return variance if self._last(number) else variance // 10_000
+
+
 class BrokenEarlyEdge(TruncatedLaplace):
     """BROKEN: noise ends, and labels leave, one count too early."""
 
@@ -326,6 +360,10 @@ def labels_twins() -> Iterator[AuditResult]:
     yield as_twin(
         "peeling is not paid for", "Enumeration", enumerate_weighted(dear, added, crowd=6)
     )
+    true = BrokenTrueStay(1.5, 0.2, EVERY, 3, spread=True, rounds=2)
+    yield as_twin("what stays is not private", "Enumeration", enumerate_weighted(true, added))
+    free = BrokenFreeStay(1.0, 1e-6, EVERY, 20, spread=True, rounds=2)
+    yield as_twin("what stays is not paid for", "Enumeration", enumerate_threshold(free, added))
     low = BrokenOneLabel(1.0, 1e-6, EVERY, 100, spread=True)
     yield as_twin("the threshold is for one label", "Enumeration", enumerate_threshold(low, added))
     replaced = BrokenAdded(1.0, 1e-6, EVERY, 3, spread=True)

@@ -93,8 +93,8 @@ class WithLeads(ChargedAsInner):
         root = Tape.seeded(seed)
         rows = []
         for draw in range(draws):
-            chosen, leads = self.inner._select(scores, utility, root.child(f"draw-{draw}"))
-            rows.append((*chosen, min(int((leads or [0])[0]), self.cells - 1)))
+            drawn = self.inner.of_scores(scores, utility, root.child(f"draw-{draw}"))
+            rows.append((*drawn.members, min(int((drawn.noisy or [0])[0]), self.cells - 1)))
         return np.array(rows, np.int64)
 
     def model(self, utility: Utility) -> Model:

@@ -26,11 +26,11 @@ class ListedPeople(Weights):
 
     people: Group
 
-    def summed(self, most: int, without: Sequence[str] = ()) -> ItemWeights:
+    def summed(self, most: int, within: Sequence[str] | None = None) -> ItemWeights:
         """Those of a person that stay are the first by their text."""
         totals: Counter[str] = Counter()
         for owned in self.people:
-            left = sorted(set(owned) - set(without))[:most]
+            left = sorted(set(owned) if within is None else set(owned) & set(within))[:most]
             if left:
                 totals.update(dict.fromkeys(left, self.each(len(left))))
         items = sorted(totals)

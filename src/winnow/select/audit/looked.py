@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from winnow.audit.driver import enumeration
 from winnow.audit.result import AuditResult, as_twin
 from winnow.core.checks import exact
+from winnow.core.noisy_top.in_memory import InMemory
+from winnow.core.noisy_top.universe import Universe
 from winnow.core.relation import Relation
 from winnow.core.utility import Utility
 from winnow.select.choice import PlannedNoise
@@ -22,7 +24,7 @@ from winnow.select.mechanisms.peeling import PeelPermuteAndFlip
 from winnow.select.methods import LOOK_SHARE
 
 Integers = NDArray[np.int64]
-Statistic = Callable[[Integers, tuple[int, ...]], Integers]
+Statistic = Callable[[Universe, tuple[int, ...]], Integers]
 _ITEMS, _TOP = 4, 2
 """Scores from 0 to so many, and half of a person between them."""
 
@@ -34,9 +36,9 @@ def made(share: Fraction = 1 - LOOK_SHARE) -> LookedAt:
     return LookedAt(1, (Joint(share, 1), PeelPermuteAndFlip(share, 1)), rule)
 
 
-def by_place(scores: Integers, ranks: tuple[int, ...]) -> Integers:
+def by_place(scores: Universe, ranks: tuple[int, ...]) -> Integers:
     """BROKEN: the sums of all scores from the top down to each rank."""
-    every = np.cumsum(np.sort(scores)[::-1])
+    every = np.cumsum(scores.scores_at(range(scores.total or 0)))
     return np.asarray(rounded_down(every[np.array(ranks) - 1]))
 
 
@@ -53,9 +55,9 @@ def enumerate_look(
     moves = np.array(list(product(_steps(utility), repeat=_ITEMS)))
     farthest, pairs = 0.0, 0
     for held in product(np.arange(0, 2 * _TOP + 1) * half, repeat=_ITEMS):
-        own = statistic(np.array(held), mechanism.rule.ranks)
+        own = statistic(InMemory(np.array(held)), mechanism.rule.ranks)
         for move in moves:
-            other = statistic(np.array(held) + move, mechanism.rule.ranks)
+            other = statistic(InMemory(np.array(held) + move), mechanism.rule.ranks)
             farthest = max(farthest, float(np.abs(other - own).max()))
             pairs += 1
     look = farthest / float(mechanism.noise_scale(mechanism.epsilon, utility))

@@ -25,7 +25,6 @@ from winnow.core.utility import Utility
 from winnow.select.mechanisms.large_margin import LargeMargin
 from winnow.select.mechanisms.lipschitz import LipschitzMechanism
 from winnow.select.mechanisms.margin_search import stopping_margin
-from winnow.select.mechanisms.ranked_large_margin import RankedLargeMargin
 from winnow.select.mechanisms.sparse_vector import SparseVector
 
 Floats = NDArray[np.float64]
@@ -358,9 +357,7 @@ def _of_sparse_vector(mechanism: SparseVector, utility: Utility) -> Model:
 
 
 @model_for.register(LargeMargin)
-def large_margin_model(
-    mechanism: LargeMargin | RankedLargeMargin, utility: Utility
-) -> LargeMarginModel:
+def large_margin_model(mechanism: LargeMargin | LargeMargin, utility: Utility) -> LargeMarginModel:
     """With the scales of the paper."""
     epsilon, delta = float(mechanism.epsilon), float(mechanism.delta)
     return LargeMarginModel(

@@ -67,7 +67,7 @@ def fidelity_of_rule(seed: int, factor: float = 1.0) -> AuditResult:
     for people in (1, 2, 3, 5, 8):
         chance = found[min(people, len(found) - 1)] / (1 << bits)
         counts = np.full(20_000, people, np.int64)
-        released = len(rule._draw(counts, utility, root.child(f"{people}"))[0])
+        released = len(rule.of_scores(counts, utility, root.child(f"{people}")).found)
         observed = np.array([len(counts) - released, released, 0])
         p_values.append(chi_square_p_value(observed, np.array([1 - chance, chance])))
     return fidelity_result(

@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 from winnow.audit.numerics import log_functions
 from winnow.audit.probabilities import ChargedAsInner, OfLabels
 from winnow.core.laws import Law
-from winnow.core.noisy_top.ranked import ExplicitRanks
+from winnow.core.noisy_top.universe import ExplicitRanks
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.select.audit.model import LargeMarginModel, large_margin_model
-from winnow.select.mechanisms.ranked_conditional import Choosing, DistanceToInstability
-from winnow.select.mechanisms.ranked_large_margin import RankedLargeMargin
+from winnow.select.mechanisms.conditional import Choosing, DistanceToInstability
+from winnow.select.mechanisms.large_margin import LargeMargin
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Scores = NDArray[np.int64] | NDArray[np.float64]
-Ranked = RankedLargeMargin | DistanceToInstability | Choosing
+Ranked = LargeMargin | DistanceToInstability | Choosing
 
 
 @dataclass(frozen=True)
@@ -141,8 +141,8 @@ class OnUnknownUniverse(ChargedAsInner):
         rows = np.full((draws, 1), -1, np.int64)
         for draw, row in enumerate(rows):
             ranks = ExplicitRanks(counts, endless=True)
-            found = self.inner.draw(ranks, utility, root.child(f"draw-{draw}"))
-            row[: len(found)] = [label for _, label in found]
+            found = self.inner._draw(ranks, utility, root.child(f"draw-{draw}")).members
+            row[: len(found)] = found
         return rows
 
     def model(self, utility: Utility) -> RankedModel:
@@ -161,7 +161,7 @@ class OnUnknownUniverse(ChargedAsInner):
 def on_unknown_universes() -> list[Any]:
     """The mechanisms that need no list of candidates, with parameters that small counts feel."""
     loose = [
-        OnUnknownUniverse(RankedLargeMargin(*parameters, thresholds, last_rank=6))
+        OnUnknownUniverse(LargeMargin(*parameters, thresholds, last_rank=6))
         for parameters in ((0.2, 0.9), (4.0, 0.05))
         for thresholds in ("tight", "printed")
     ]

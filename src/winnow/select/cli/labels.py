@@ -149,7 +149,7 @@ def plan(
     out: OutOption = None,
 ) -> None:
     """Predict how many people an item needs to be found; no data are read and nothing is spent."""
-    from winnow.cli.printing import console, show_json
+    from winnow.cli.printing import show_plan
     from winnow.core.saving import check_target, save
     from winnow.select.plan.about import FOUND_IN_LOG, counts
 
@@ -159,9 +159,6 @@ def plan(
     about = counts(labels=FOUND_IN_LOG, max_items=most, relation=relation)
     planned = asked().plan(about)
     document = planned.to_dict()
-    if json:
-        show_json(document)
-    else:
-        console().print(str(planned), markup=False, highlight=False)
+    show_plan(planned, json=json)
     if out is not None:
         save(out, document, document["compared" if "compared" in document else "bounds"])

@@ -266,8 +266,9 @@ def top_k(
             write_whole(plot, draw(released, title=title, **how))
         if report is not None:
             passed = threshold_text(plan)
-            how = {"method": plan.method.word(), "with_counts": with_counts, "threshold": passed}
-            write_whole(report, report_page(released, title=f"Top {k}: {item}", **how, **shown))
+            how = {"k": k, "with_counts": with_counts, "threshold": passed, **shown}
+            made = report_page(released, title=f"Top {k}: {item}", method=plan.method.word(), **how)
+            write_whole(report, made)
 
 
 def _check_targets(

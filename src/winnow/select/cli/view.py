@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from winnow.cli.comparison import Chances, curves
-from winnow.cli.printing import add_receipt, console, grid, notes, pairs, visible
+from winnow.cli.printing import add_receipt, card_grid, console, grid, notes, pairs, visible
 from winnow.core.frames import list_columns
+from winnow.core.notebook import Card
 from winnow.core.relation import Relation
 from winnow.core.released import Released
 from winnow.core.unit import within_counted
@@ -27,14 +28,7 @@ from winnow.select.top_k_methods import TopKMethod
 Top = Released[list[Any]]
 
 
-def released_items(released: Top, *, with_counts: bool) -> tuple[list[Any], list[int] | None]:
-    """The labels, and their noisy counts where these were released."""
-    if not with_counts:
-        return list(released.value), None
-    return [item for item, _ in released.value], [noisy for _, noisy in released.value]
-
-
-def show_top(
+def top_card(
     released: Top,
     *,
     k: int,
@@ -42,27 +36,36 @@ def show_top(
     ordered: bool,
     margin: int | None,
     threshold: str | None,
-) -> None:
-    """The items in a table, with ranks where there is an order, then the receipt."""
-    items, counts = released_items(released, with_counts=with_counts)
-    heads, columns = [("item", "left")], [[str(item) for item in items]]
-    if ordered:
-        heads.insert(0, ("rank", "right"))
-        columns.insert(0, [str(rank) for rank in range(1, len(items) + 1)])
-    if counts is not None:
-        heads.append(("noisy count", "right"))
-        columns.append([f"{noisy:,}" for noisy in counts])
-    show = console()
-    if items:
-        show.print(grid(heads, zip(*columns, strict=True)))
+) -> Card:
+    """The items in a table, with ranks where there is an order, and what a reader has to know."""
+    pairs_of = released.value if with_counts else [(item, None) for item in released.value]
+    width = max(len("rank"), len(str(len(pairs_of))))
+    rows = [
+        [f"{rank:>{width}}", visible(item), *([f"{noisy:,}"] if with_counts else [])]
+        for rank, (item, noisy) in enumerate(pairs_of, 1)
+    ]
     about = [] if ordered else ["a set: the order says nothing"]
-    if len(items) < k:
-        about.append(f"{len(items) or 'none'} of up to {k}: no other label passed the threshold")
+    if len(rows) < k:
+        about.append(f"{len(rows) or 'none'} of up to {k}: no other label passed the threshold")
     if threshold is not None:
         about.append(threshold)
     if margin is not None:
         about.append(f"each count: {within_counted(f'{margin:,}')}, with probability 0.95")
-    for line in about:
+    return Card(
+        "A list, the most common first" if ordered else "A set, listed in no order",
+        ["rank", "item", *(["noisy count"] if with_counts else [])][0 if ordered else 1 :],
+        [row[0 if ordered else 1 :] for row in rows],
+        int(with_counts),
+        notes=[("", line) for line in about],
+    )
+
+
+def show_top(released: Top, **said: Any) -> None:
+    """The card of the items, then the receipt."""
+    card, show = top_card(released, **said), console()
+    if card.rows:
+        show.print(card_grid(card))
+    for _, line in card.notes:
         show.print(line, style="dim")
     table = pairs()
     add_receipt(table, released)
@@ -111,34 +114,19 @@ def draw(released: Top, *, title: str, method: str, ending: str) -> bytes:
     return drawn
 
 
-def report_page(
-    released: Top,
-    *,
-    title: str,
-    method: str,
-    with_counts: bool,
-    threshold: str | None,
-    ordered: bool,
-    margin: int | None,
-) -> bytes:
+def report_page(released: Top, *, title: str, method: str, **said: Any) -> bytes:
     """The list as a web page; with counts and matplotlib it has their figure."""
     from datetime import UTC, datetime
 
     from winnow.errors import ExtraMissing
-    from winnow.show.report.top import top_page
+    from winnow.show.report.card import card_page
 
-    items, counts = released_items(released, with_counts=with_counts)
-    drawn = None
-    if counts:
+    card, drawn = top_card(released, **said), None
+    if card.rows and said["with_counts"]:
         with suppress(ExtraMissing):  # the page has the numbers
             drawn = draw(released, title="", method=method, ending=".svg")
-    notes = [threshold] if threshold else []
-    if margin is not None:
-        notes.append(f"Each count: {within_counted(f'{margin:,}')}, with probability 0.95.")
-    return top_page(
-        released, list(map(visible, items)), counts, title=visible(title), ordered=ordered,
-        notes=notes, drawn=drawn, date=datetime.now(UTC).date().isoformat(),
-    )  # fmt: skip
+    date = datetime.now(UTC).date().isoformat()
+    return card_page(released, title=visible(title), date=date, card=card, drawn=drawn)
 
 
 _PlanColumn = tuple[str, Callable[[TopKRow], str], str]

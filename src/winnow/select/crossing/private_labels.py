@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,13 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.checks import Real, exact, positive, probability, set_counts
+from winnow.core.checks import Real, positive, set_counts
 from winnow.core.key import Key
 from winnow.core.noise import discrete_laplace_array
-from winnow.core.noisy_top.count_classes import CountClasses, Drawn
 from winnow.core.noisy_top.draw import SMALLEST_SCALE
 from winnow.core.noisy_top.grid import check_grid
-from winnow.core.relation import Relation
+from winnow.core.noisy_top.in_memory import InMemory
 from winnow.core.sealed import PublicFact, Sealed
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
@@ -27,6 +25,7 @@ from winnow.read.counts import SealedCounts
 from winnow.read.kept import KeptCounts
 from winnow.read.people import People, PersonBound
 from winnow.read.scores import Scores, SealedScores
+from winnow.select.crossing.selection import Pick, check_delta, opened
 from winnow.select.lists import CountedItems
 
 EVERY = 1 << 62
@@ -43,8 +42,8 @@ def check_on_grid(scores: SealedScores) -> None:
     scores.values.publish(PublicFact.REFUSED_DATA, check)
 
 
-def check_whole(scores: SealedScores, scale: Fraction) -> None:
-    """Refuse scores or noise that do not add up to a 64-bit integer."""
+def check_whole(scores: SealedScores) -> None:
+    """Refuse scores that do not add up to a 64-bit integer with noise."""
 
     def check(values: Scores | KeptCounts) -> None:
         if isinstance(values, KeptCounts):
@@ -55,6 +54,10 @@ def check_whole(scores: SealedScores, scale: Fraction) -> None:
             raise DataError("counts reach beyond 2^62; give them in larger units")
 
     scores.values.publish(PublicFact.REFUSED_DATA, check)
+
+
+def check_noise(scale: Fraction) -> None:
+    """Refuse noise that does not fit 64 bits."""
     if not SMALLEST_SCALE < scale < 2**50:
         raise ParameterError("epsilon is too small or too large for noisy counts of 64 bits")
 
@@ -102,7 +105,7 @@ def noisy_people(
 
 
 @dataclass(frozen=True)
-class UnknownDomain(ABC):
+class UnknownDomain(Pick):
     """What the two procedures share; counts are sealed together with their labels."""
 
     epsilon: Real
@@ -113,29 +116,14 @@ class UnknownDomain(ABC):
 
     def __post_init__(self) -> None:
         positive(epsilon=self.epsilon)
-        probability(delta=self.delta)
-        if exact("delta", self.delta) < Fraction(1, 10**100):
-            raise ParameterError(f"delta={self.delta} is below 1e-100; give a delta like 1e-9")
+        check_delta(self.delta)
         set_counts(self, k="k")
         if self.max_items is not None:
             set_counts(self, max_items="max_items")
 
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """What the receipt calls it."""
-
-    @abstractmethod
-    def promise(self, relation: Relation) -> Promise:
-        """What one release is charged, and why."""
-
-    @abstractmethod
-    def check_scales(self, utility: Utility) -> None:
-        """Refuse noise that cannot be drawn exactly."""
-
     def check(self, counts: SealedCounts) -> None:
         """Refuse what cannot be released, before anything is charged."""
-        self.check_scales(counts.utility)
+        self.check_public(counts.utility, None)
 
     def ready(self, counts: SealedCounts) -> SealedCounts:
         """The counts with what the draw needs of their source, which is read before a charge."""
@@ -145,16 +133,6 @@ class UnknownDomain(ABC):
         """What the release states about itself."""
         return guarantee_of(promised.event, self.delta)
 
-    @abstractmethod
-    def _draw(
-        self, counts: NDArray[np.int64], utility: Utility, tape: Tape
-    ) -> tuple[list[int], list[int] | None]:
-        """Positions of the released labels, and their noisy counts where released."""
-
-    @abstractmethod
-    def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
-        """The released places of counts that are known by their classes alone."""
-
     def drawn(self, counts: SealedCounts, key: Key) -> list[Any]:
         """At most k labels in order, with their noisy counts where these are released."""
         labels, noisy = self._labels(counts, key)
@@ -162,10 +140,9 @@ class UnknownDomain(ABC):
 
     def _labels(self, counts: SealedCounts, key: Key) -> tuple[list[Any], list[int] | None]:
         content, utility, tape = key.open(counts.values), counts.utility, key.tape
+        chosen, noisy = opened(content, lambda universe: self._draw(universe, utility, tape))
         if isinstance(content, KeptCounts):
-            return content.drawn(lambda classes: self._draw_classes(classes, utility, tape))
-        whole = np.asarray(content, np.int64)
-        chosen, noisy = self._draw(whole, utility, tape)
+            return chosen, noisy
         labels = counts.labels
         if isinstance(labels, Sealed):
             labels = key.open(labels)
@@ -175,5 +152,7 @@ class UnknownDomain(ABC):
         self, counts: NDArray[np.int64], utility: Utility, draws: int, seed: int
     ) -> list[list[int]]:
         """Draws on public or made-up counts, for audits: the released positions of each."""
-        root = Tape.seeded(seed)
-        return [self._draw(counts, utility, root.child(f"draw-{r}"))[0] for r in range(draws)]
+        root, universe = Tape.seeded(seed), InMemory(counts)
+        return [
+            self._draw(universe, utility, root.child(f"draw-{r}")).members for r in range(draws)
+        ]

@@ -6,22 +6,24 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Protocol
+from typing import Any, ClassVar, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.checks import Real, exact, positive, set_counts
+from winnow.core.checks import Real, exact, positive, probability, set_counts
 from winnow.core.key import Key
-from winnow.core.noisy_top.count_classes import CountClasses, Drawn
 from winnow.core.noisy_top.draw import LARGEST_SCALE, SMALLEST_SCALE
 from winnow.core.noisy_top.filter import Scores
 from winnow.core.noisy_top.given import GivenRanks
+from winnow.core.noisy_top.in_memory import InMemory
 from winnow.core.noisy_top.laplace_tests import LaplaceTests
+from winnow.core.noisy_top.universe import Drawn, Universe
 from winnow.core.process import Owner
 from winnow.core.relation import Relation
 from winnow.core.released import Receipt, Released
@@ -36,16 +38,20 @@ from winnow.read.kept import KeptCounts, held
 from winnow.read.scores import SealedScores, seal_scores
 from winnow.select.lists import CountedItems
 
-if TYPE_CHECKING:
-    from winnow.select.mechanisms.ranked import RankedSelection
 
+class Pick(ABC):
+    """A mechanism that draws candidates from a universe, and releases nothing else about it.
 
-class Selection(ABC):
-    """A mechanism that releases positions in a public list of candidates, and nothing else."""
+    It has one draw, for scores in memory, counts in an engine, given classes and itemsets alike.
+    """
 
     title: ClassVar[str]
-    pairs: ClassVar[type[list[Any]]] = CountedItems
-    """What a list with numbers beside its labels is."""
+    endless: ClassVar[bool] = False
+    """Whether the universe may be unknown: countably many candidates of count 0."""
+    counts_people: ClassVar[bool] = False
+    """Whether a count of 0 has to mean that nobody has the candidate."""
+    reads_baskets: ClassVar[bool] = False
+    """Whether it looks at baskets themselves, and not at counts of candidates alone."""
 
     @property
     @abstractmethod
@@ -53,25 +59,47 @@ class Selection(ABC):
         """What the receipt calls it."""
 
     @property
-    @abstractmethod
     def ordered(self) -> bool:
-        """Whether the order of the released labels is part of the release."""
+        """Whether the order of the released candidates is part of the release."""
+        return True
 
     @abstractmethod
     def promise(self, relation: Relation) -> Promise:
         """What one release is charged, and why."""
 
     @abstractmethod
-    def check(self, scores: SealedScores) -> None:
-        """Refuse what cannot be released, before anything is charged."""
+    def check_public(self, utility: Utility, total: int | None) -> None:
+        """Refuse what public numbers rule out, before anything is charged.
+
+        ``total`` is how many candidates there are; None: nobody knows.
+        """
 
     @abstractmethod
-    def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
-        """The selected positions."""
+    def _draw(self, universe: Universe, utility: Utility, tape: Tape) -> Drawn:
+        """What is selected; fewer than asked for where the mechanism may fail."""
+
+    def of_scores(self, scores: Scores, utility: Utility, tape: Tape) -> Drawn:
+        """A draw from scores in memory, whose members are positions."""
+        return self._draw(InMemory(scores), utility, tape)
+
+    def one_of_scores(self, scores: Scores, utility: Utility, tape: Tape) -> int:
+        """The position that is drawn, of a mechanism that selects one."""
+        return int(self.of_scores(scores, utility, tape).members[0])
 
     def guarantee(self, promised: Promise) -> Guarantee:
         """What the release states about itself."""
         return guarantee_of(promised.event)
+
+
+class Selection(Pick):
+    """A pick from a public list of candidates."""
+
+    pairs: ClassVar[type[list[Any]]] = CountedItems
+    """What a list with numbers beside its labels is."""
+
+    def check(self, scores: SealedScores) -> None:
+        """Refuse what cannot be released, before anything is charged."""
+        self.check_public(scores.utility, scores.size)
 
     def drawn(self, scores: SealedScores, key: Key) -> list[Any]:
         """The selected labels, with their noisy counts where these are released.
@@ -83,40 +111,39 @@ class Selection(ABC):
         labels = [scores.label(position) for position in chosen]
         return labels if counts is None else self.pairs(zip(labels, counts, strict=True))
 
-    @abstractmethod
-    def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
-        """The selected places of counts that are known by their classes alone.
-
-        The law is that of ``_draw`` on all of them, equal counts in any order.
-        """
-
     def _selected(
         self, content: Scores | KeptCounts, utility: Utility, tape: Tape
     ) -> tuple[list[int], list[Any] | None]:
-        """The selected positions and their noisy counts, also of counts that stay in an engine."""
-        if not isinstance(content, KeptCounts):
-            return self._select(content, utility, tape)
-        chosen, counts = content.drawn(lambda classes: self._draw_classes(classes, utility, tape))
-        order = range(len(chosen)) if self.ordered else np.argsort(chosen).tolist()
-        noisy = None if counts is None else [counts[place] for place in order]
-        return [int(chosen[place]) for place in order], noisy
-
-    def _select(
-        self, scores: Scores, utility: Utility, tape: Tape
-    ) -> tuple[list[int], list[Any] | None]:
         """The selected positions as they may be listed, and their noisy counts, if released."""
-        chosen = self._draw(scores, utility, tape)
-        return (chosen if self.ordered else sorted(chosen)), None
+        chosen, noisy = opened(content, lambda universe: self._draw(universe, utility, tape))
+        if self.ordered:
+            return chosen, noisy
+        order = np.argsort(chosen).tolist()
+        listed = None if noisy is None else [noisy[place] for place in order]
+        return [int(chosen[place]) for place in order], listed
 
     def simulate(
         self, scores: Scores, utility: Utility, draws: int, seed: int
     ) -> NDArray[np.int64]:
         """Draws on public or made-up scores, for audits and plans: a row of positions each."""
         root = Tape.seeded(seed)
+        universe = InMemory(scores)
         with np.errstate(all="ignore"):
-            drawn = [self._draw(scores, utility, root.child(f"draw-{r}")) for r in range(draws)]
+            drawn = [
+                self._draw(universe, utility, root.child(f"draw-{r}")).members for r in range(draws)
+            ]
         rows = np.array(drawn, np.int64)
         return rows if self.ordered else np.sort(rows, axis=1)
+
+
+def opened(
+    content: Scores | KeptCounts, draw: Callable[[Universe], Drawn]
+) -> tuple[list[Any], list[Any] | None]:
+    """What is drawn from scores in memory, or from counts that stay in their engine."""
+    if isinstance(content, KeptCounts):
+        return content.drawn(draw)
+    found = draw(InMemory(content))
+    return found.members, found.noisy
 
 
 @dataclass(frozen=True)
@@ -128,7 +155,7 @@ class FromClasses:
         member of a class is uniform. A set is listed in a random order, drawn apart from it.
     """
 
-    selection: RankedSelection
+    selection: Pick
 
     @property
     def name(self) -> str:
@@ -141,7 +168,7 @@ class FromClasses:
 
     def check(self, classes: SealedClasses) -> None:
         """Refuse what cannot be released, before anything is charged."""
-        self.selection.check(classes.steps.grid.utility, classes.total)
+        self.selection.check_public(classes.steps.grid.utility, classes.total)
         if self.selection.counts_people and classes.steps.lowest != 0:
             raise ParameterError(
                 f"{self.selection.name} is for counts: 0 is a candidate that nobody has; leave "
@@ -157,8 +184,8 @@ class FromClasses:
         members = key.tape.child("members").stream()
         ranks = GivenRanks(key.open(classes.source), classes.total, classes.steps, members)
         utility = classes.steps.grid.utility
-        selected = self.selection.draw(ranks, utility, key.tape.child("selection"))
-        value = [ranks.label(candidate) for _, candidate in selected]
+        selected = self.selection._draw(ranks, utility, key.tape.child("selection"))
+        value = [ranks.label(candidate) for candidate in selected.members]
         if self.selection.ordered:
             return value
         return shuffled(value, key.tape.child("order").stream())
@@ -189,11 +216,6 @@ class TopKList(Selection):
         """What the receipt calls it."""
         return f"{self.title}, k={self.k}"
 
-    @property
-    def ordered(self) -> bool:
-        """The list is released in order."""
-        return True
-
 
 def check_in_memory(scores: SealedScores) -> None:
     """Refuse counts that stay in an engine, before anything is charged."""
@@ -205,10 +227,41 @@ def opened_scores(scores: SealedScores, key: Key) -> Scores:
     return held(key.open(scores.values))
 
 
-def check_size(k: int, scores: SealedScores) -> None:
+def check_size(k: int, total: int | None) -> None:
     """Refuse to select more candidates than there are."""
-    if k > scores.size:
-        raise ParameterError(f"k={k} exceeds {scores.size} candidates; lower k")
+    if total is not None and k > total:
+        raise ParameterError(f"k={k} exceeds {total} candidates; lower k")
+
+
+def check_known(name: str, k: int, total: int | None) -> None:
+    """Refuse universes that nobody knows, and more candidates than there are."""
+    if total is None:
+        raise ParameterError(
+            f"{name} needs the public list of all items, or how many there are; give items= of "
+            "baskets or total= of classes, or use large-margin"
+        )
+    check_size(k, total)
+
+
+def check_delta(delta: Real) -> None:
+    """Refuse a delta outside (0, 1), or below what float64 thresholds can hold."""
+    probability(delta=delta)
+    if exact("delta", delta) < Fraction(1, 10**100):
+        raise ParameterError(f"delta={delta} is below 1e-100; give a delta like 1e-9")
+
+
+LARGEST_UNIVERSE = 2**50
+"""Logarithms of binomials are bounded up to here."""
+
+
+def check_lists(name: str, k: int, total: int | None) -> None:
+    """Refuse universes that are endless, or too small or too large for whole lists and sets."""
+    check_known(name, k, total)
+    if total is not None and total > LARGEST_UNIVERSE:
+        raise ParameterError(
+            f"{name} takes up to 2^50 candidates, and there are {total}; use large-margin, or a "
+            "smaller universe"
+        )
 
 
 @lru_cache(maxsize=256)

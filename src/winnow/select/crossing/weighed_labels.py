@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from operator import neg
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.key import Key
-from winnow.core.noisy_top.count_classes import CountClasses, Drawn
+from winnow.core.noisy_top.universe import Drawn, Universe
+from winnow.core.relation import Relation
 from winnow.core.sealed import Sealed
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
@@ -21,6 +24,7 @@ from winnow.read.counts import SealedCounts
 from winnow.read.kept import KeptCounts
 from winnow.read.weights import ItemWeights
 from winnow.select.crossing.private_labels import EVERY, UnknownDomain
+from winnow.select.crossing.selection import opened
 
 Integers = NDArray[np.int64]
 
@@ -37,16 +41,12 @@ class ByWeights(UnknownDomain):
     peel: Fraction
 
     @abstractmethod
-    def among(
-        self, values: Integers, utility: Utility, tape: Tape, number: int, k: int
-    ) -> list[int]:
-        """The places of what passes in a round, at most k, in order."""
+    def among(self, universe: Universe, utility: Utility, tape: Tape, number: int, k: int) -> Drawn:
+        """What a round tells of, at most k, in order, with the noisy weights."""
 
     @abstractmethod
-    def in_classes(
-        self, classes: CountClasses, utility: Utility, tape: Tape, number: int, k: int
-    ) -> Drawn:
-        """The places of what passes, of values that are known by their classes alone."""
+    def threshold(self, relation: Relation, number: int = 0) -> int:
+        """The least noisy weight that is released in a round."""
 
     @abstractmethod
     def peeled(self, people: Integers, utility: Utility, tape: Tape) -> list[int]:
@@ -59,6 +59,11 @@ class ByWeights(UnknownDomain):
             raise ParameterError(
                 "the plan spreads the weight of people over their labels, and ready counts do not "
                 "say who has what; count the log itself with wn.counts(log, item=, person=)"
+            )
+        if self.rounds > 1 and counts.weighed is not None and not counts.weighed.names_travel:
+            raise ParameterError(
+                "the second of two rounds takes the names of labels from the source and back, and "
+                "these stay where they are (keep='engine', or a warehouse); use rounds=1"
             )
 
     def ready(self, counts: SealedCounts) -> SealedCounts:
@@ -80,28 +85,33 @@ class ByWeights(UnknownDomain):
         """Labels by the weights that people spread over them."""
         assert counts.weighed is not None  # by ``check``
         most, tape = self.max_items or 1, key.tape.child("weights")
-        people, labels = key.open(counts.weighed.people), list[Any]()
-        for number in range(self.rounds):
-            first = counts.weighed.first if number == 0 else None
-            summed = people.summed(most, labels) if first is None else key.open(first)
-            labels += self._passing(summed, counts.utility, tape.child(f"{number}"), number, k)
-        return labels
+        people, first = key.open(counts.weighed.people), counts.weighed.first
+        summed = people.summed(most) if first is None else key.open(first)
+        if self.rounds == 1:
+            return self._told(summed, counts.utility, tape.child("0"), 0, k)[0]
+        told, noisy = self._told(summed, counts.utility, tape.child("0"), 0, EVERY)
+        threshold = self.threshold(counts.utility.relation, 0)
+        released = bisect_right(noisy, -threshold, key=neg)  # the largest come first
+        summed = people.summed(most, told[released:])
+        last, _ = self._told(summed, counts.utility, tape.child("1"), 1, k)
+        return told[:released] + last
 
     def _of(self, counts: SealedCounts, key: Key, k: int) -> list[Any]:
         """Labels of counts that are weighed as they are."""
         content, tape = key.open(counts.values), key.tape.child("weights").child("0")
         values = content if isinstance(content, KeptCounts) else np.asarray(content, np.int64)
-        return self._passing(ItemWeights(_opened(counts, key), values), counts.utility, tape, 0, k)
+        return self._told(ItemWeights(_opened(counts, key), values), counts.utility, tape, 0, k)[0]
 
-    def _passing(
+    def _told(
         self, summed: ItemWeights, utility: Utility, tape: Tape, number: int, k: int
-    ) -> list[Any]:
-        """The labels that pass the threshold of a round."""
-        if isinstance(summed.values, KeptCounts):
-            content = summed.values
-            return content.drawn(lambda each: self.in_classes(each, utility, tape, number, k))[0]
-        chosen = self.among(summed.values, utility, tape, number, k)
-        return [summed.items[place] for place in chosen]
+    ) -> tuple[list[Any], list[int]]:
+        """The labels that a round tells of, in order, and their noisy weights."""
+        values = summed.values
+        if not isinstance(values, KeptCounts):
+            values = np.minimum(values, MOST_COUNTS)
+        told, noisy = opened(values, lambda all_of: self.among(all_of, utility, tape, number, k))
+        labels = told if isinstance(values, KeptCounts) else [summed.items[place] for place in told]
+        return labels, noisy or []
 
 
 def _opened(counts: SealedCounts, key: Key) -> Sequence[Any]:

@@ -26,8 +26,8 @@ from itertools import count
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.arithmetic import Arithmetic, Interval
-from winnow.core.bounded import noise, noise_interval
+from winnow.core.arithmetic import Arithmetic, Interval, refined
+from winnow.core.bounded import clock_of, noise, noise_interval
 from winnow.core.laws import Law
 from winnow.core.noisy_top.laplace_tests import LaplaceTests
 from winnow.core.tape import Tape
@@ -108,10 +108,10 @@ class _Search:
         return possible if possible < len(pieces) else None
 
     def _exact_piece(self, pieces: Sequence[Piece], until: int) -> int:
-        digits, bits = 40, 128
-        while True:
-            a = Arithmetic(digits)
-            clock = noise_interval(a, Law.EXPONENTIAL, self.tape, 0, bits)
+        clock_at = clock_of(self.tape, 0)
+
+        def attempt(a: Arithmetic, bits: int) -> int | None:
+            clock = clock_at(a, bits)
             total = a.fraction(Fraction(0))
             for place, piece in enumerate(pieces[:until]):
                 hazard = self._hazard_interval(a, piece.bound, bits)
@@ -123,38 +123,39 @@ class _Search:
             else:
                 if until == len(pieces):
                     return until
-            digits, bits = 2 * digits, 2 * bits
+            return None
+
+        return refined(attempt)
 
     def place(self, piece: Piece) -> int:
         """Where in the piece the candidate is: a geometric variable modulo the size."""
         if piece.size == 1:
             return 0
-        digits, bits = 40, 128
-        while True:
-            a = Arithmetic(digits)
-            clock = noise_interval(a, Law.EXPONENTIAL, self.tape, 1, bits)
-            hazard = self._hazard_interval(a, piece.bound, bits)
-            if hazard.lo > 0 and clock.lo >= 0 and clock.hi.is_finite() and hazard.hi.is_finite():
-                low = Fraction(clock.lo) // Fraction(hazard.hi)
-                high = Fraction(clock.hi) // Fraction(hazard.lo)
-                if low == high:
-                    return int(low % piece.size)
-            digits, bits = 2 * digits, 2 * bits
+        clock_at = clock_of(self.tape, 1)
+
+        def attempt(a: Arithmetic, bits: int) -> int | None:
+            clock, hazard = clock_at(a, bits), self._hazard_interval(a, piece.bound, bits)
+            if not (hazard.lo > 0 and clock.hi.is_finite() and hazard.hi.is_finite()):
+                return None
+            low = Fraction(clock.lo) // Fraction(hazard.hi)
+            high = Fraction(clock.hi) // Fraction(hazard.lo)
+            return int(low % piece.size) if low == high else None
+
+        return refined(attempt)
 
     def passes(self, piece: Piece, offset: Fraction) -> bool:
         """True with probability p/q, p at the offset and q at the bound."""
-        digits, bits = 40, 128
-        while True:
-            a = Arithmetic(digits)
+
+        def attempt(a: Arithmetic, bits: int) -> bool | None:
             known = self.tape.bits(2, bits)
             v_low, v_high = Fraction(known, 1 << bits), Fraction(known + 1, 1 << bits)
             q = _pass_interval(a, self._point(a, piece.bound, bits))
             p = _pass_interval(a, self._point(a, offset, bits))
             if v_high * Fraction(q.hi) <= Fraction(p.lo):
                 return True
-            if v_low * Fraction(q.lo) >= Fraction(p.hi):
-                return False
-            digits, bits = 2 * digits, 2 * bits
+            return False if v_low * Fraction(q.lo) >= Fraction(p.hi) else None
+
+        return refined(attempt)
 
     def _point(self, a: Arithmetic, offset: Fraction, bits: int) -> Interval:
         """(offset + W)/scale."""

@@ -9,16 +9,13 @@ from typing import ClassVar
 
 from winnow.core.checks import Real, exact, positive, probability, set_counts
 from winnow.core.laws import Law
-from winnow.core.noisy_top.count_classes import CountClasses, Drawn, noisy_top_places
-from winnow.core.noisy_top.draw import noisy_top
-from winnow.core.noisy_top.filter import Scores
+from winnow.core.noisy_top.universe import Drawn, Universe
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.errors import ParameterError
 from winnow.privacy import Promise, promise
-from winnow.read.scores import SealedScores
-from winnow.select.crossing.selection import Selection, check_scale, check_size
+from winnow.select.crossing.selection import Selection, check_known, check_scale
 
 
 @dataclass(frozen=True)
@@ -73,16 +70,13 @@ class ApproximateOneshot(Selection):
         noise = 8 * utility.half_width * Fraction(growth * (1 + 2.0**-40))
         return exact("epsilon", self.epsilon) / noise
 
-    def check(self, scores: SealedScores) -> None:
+    def check_public(self, utility: Utility, total: int | None) -> None:
         """Refuse what cannot be released, before anything is charged."""
-        check_size(self.k, scores)
-        if scores.size < 2:
+        check_known(self.name, self.k, total)
+        if total is None or total < 2:
             raise ParameterError("oneshot-approximate needs at least 2 candidates")
-        check_scale(self.scale(scores.utility, scores.size))
+        check_scale(self.scale(utility, total))
 
-    def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
-        return noisy_top(scores, tape, Law.LAPLACE, self.scale(utility, len(scores)), self.k)
-
-    def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
-        noise, scale = Law.LAPLACE.formulas, self.scale(utility, classes.size)
-        return Drawn(noisy_top_places(classes, tape, noise, scale, self.k))
+    def _draw(self, universe: Universe, utility: Utility, tape: Tape) -> Drawn:
+        scale = self.scale(utility, universe.total or 0)
+        return Drawn(universe.noisiest(Law.LAPLACE, scale, self.k, tape))

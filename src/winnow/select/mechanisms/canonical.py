@@ -9,11 +9,9 @@ from typing import ClassVar
 from winnow.core.checks import Real, exact, positive, set_counts
 from winnow.core.laws import Law
 from winnow.core.noisy_top.best_class import best_class
-from winnow.core.noisy_top.classes import CanonicalClasses, Descending
-from winnow.core.noisy_top.count_classes import CountClasses, DescendingCounts, Drawn
-from winnow.core.noisy_top.filter import Scores
-from winnow.core.noisy_top.grid import Grid
+from winnow.core.noisy_top.classes import CanonicalClasses
 from winnow.core.noisy_top.ranking import Ranking
+from winnow.core.noisy_top.universe import Drawn, Universe
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
@@ -21,7 +19,7 @@ from winnow.errors import ParameterError
 from winnow.privacy import Promise, promise
 from winnow.read.scores import SealedScores
 from winnow.select.crossing.private_labels import check_on_grid
-from winnow.select.crossing.selection import Selection, check_scale, check_size
+from winnow.select.crossing.selection import Selection, check_lists, check_scale
 
 
 @dataclass(frozen=True)
@@ -113,37 +111,37 @@ class Canonical(Selection):
         counts_people = utility.up == 1 and utility.down == lowered
         return self.one_item and not self.rounded and counts_people
 
+    def check_public(self, utility: Utility, total: int | None) -> None:
+        """Refuse what cannot be released, before anything is charged."""
+        check_lists(self.title, self.k, total)
+        check_scale(self.scale(utility))
+
     def check(self, scores: SealedScores) -> None:
         """Refuse what cannot be released, before anything is charged."""
-        check_size(self.k, scores)
-        check_scale(self.scale(scores.utility))
+        super().check(scores)
         check_on_grid(scores)
 
-    def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
-        # The proof needs whole people: parts of one are rounded away. The type of the scores must
-        # not decide, because one person can make all of them floats.
-        grid = Grid(0, utility) if self._of_one_item(utility) else Grid.of(utility, scores)
-        in_steps = grid.utility
-        ranking = Ranking(grid.steps(scores))
-        ranks = self._ranks(ranking.ascending()[::-1], in_steps, tape)  # losses are differences
-        return sorted(ranking.positions(ranks))
+    def _draw(self, universe: Universe, utility: Utility, tape: Tape) -> Drawn:
+        """The best class of sets, one set of it, and the candidates at its ranks.
 
-    def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
-        return Drawn(classes.places(self._ranks(DescendingCounts(classes), utility, tape)))
-
-    def _ranks(self, ranked: Descending, in_steps: Utility, tape: Tape) -> list[int]:
-        if self.rounded:
-            # ceil of (x[h+1] - x[t])/2 people, each worth one_sided steps; the exponent is
-            # epsilon/2 per person
-            classes = CanonicalClasses(
-                ranked,
-                self.k,
-                Fraction(1, 2),
-                exact("epsilon", self.epsilon) / 2,
-                rounded_by=in_steps.one_sided,
-            )
-        else:
-            scale = self.scale(in_steps)
-            classes = CanonicalClasses(ranked, self.k, exact("gamma", self.gamma), scale)
+        The proof for one item needs whole people: parts of one are rounded away there.
+        """
+        ranked = universe.by_rank(utility, self.k, whole=self._of_one_item(utility))
+        classes = self._classes(ranked.ranking, ranked.utility)
         winner = best_class(classes, self.noise, tape.child("class"))
-        return classes.sample(winner, tape.child("member").stream())
+        stream = tape.child("member").stream()
+        return Drawn(ranked.named(classes.sample(winner, stream), stream))
+
+    def _classes(self, ranking: Ranking, in_steps: Utility) -> CanonicalClasses:
+        if not self.rounded:
+            scale = self.scale(in_steps)
+            return CanonicalClasses(ranking, self.k, exact("gamma", self.gamma), scale)
+        # ceil of (x[h+1] - x[t])/2 people, each worth one_sided steps; the exponent is
+        # epsilon/2 per person
+        return CanonicalClasses(
+            ranking,
+            self.k,
+            Fraction(1, 2),
+            exact("epsilon", self.epsilon) / 2,
+            rounded_by=in_steps.one_sided,
+        )

@@ -8,21 +8,14 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from winnow.core.checks import Real, exact, probability
-from winnow.core.noise import discrete_gaussian_array
-from winnow.core.noisy_top.count_classes import CountClasses, Drawn
+from winnow.core.noisy_top.integer_noise import GaussianNoise
 from winnow.core.relation import Relation
-from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.errors import ParameterError
 from winnow.privacy import Calibration, Event, Gaussian, Guarantee, Promise, calibrate, promise
-from winnow.read.scores import SealedScores
-from winnow.select.crossing.private_labels import check_whole
-from winnow.select.crossing.selection import check_size
-from winnow.select.mechanisms.blocks import largest_in_blocks
+from winnow.select.crossing.private_labels import check_noise
+from winnow.select.crossing.selection import check_known
 from winnow.select.mechanisms.noisy_counts import CountsWithNoise
 
 
@@ -99,15 +92,11 @@ class GaussianCounts(CountsWithNoise):
         """The standard deviation of the noise."""
         return math.sqrt(self.variance(utility))
 
-    def check(self, scores: SealedScores) -> None:
+    def check_public(self, utility: Utility, total: int | None) -> None:
         """Refuse what cannot be released, before anything is charged."""
-        check_size(self.k, scores)
-        check_whole(scores, Fraction(math.isqrt(self.variance(scores.utility)) + 1))
+        check_known(self.name, self.k, total)
+        check_noise(Fraction(math.isqrt(self.variance(utility)) + 1))
 
-    def _noise(self, tape: Tape, size: int, utility: Utility) -> NDArray[np.int64]:
-        return discrete_gaussian_array(tape, size, Fraction(self.variance(utility)))
-
-    def _largest(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
-        return largest_in_blocks(
-            classes, tape, lambda block, size: self._noise(block, size, utility), self.k
-        )
+    def noise(self, utility: Utility) -> GaussianNoise:
+        """Discrete Gaussian noise."""
+        return GaussianNoise(Fraction(self.variance(utility)))

@@ -10,17 +10,14 @@ from winnow.core.checks import exact
 from winnow.core.laws import Law
 from winnow.core.noisy_top.best_class import best_class
 from winnow.core.noisy_top.classes import JointClasses
-from winnow.core.noisy_top.count_classes import ClassRanking, CountClasses, Drawn
-from winnow.core.noisy_top.filter import Scores
-from winnow.core.noisy_top.grid import Grid
-from winnow.core.noisy_top.ranking import Ranking
+from winnow.core.noisy_top.universe import Drawn, Universe
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.privacy import Promise, promise
 from winnow.read.scores import SealedScores
 from winnow.select.crossing.private_labels import check_on_grid
-from winnow.select.crossing.selection import TopKList, check_scale, check_size
+from winnow.select.crossing.selection import TopKList, check_lists, check_scale
 
 
 @dataclass(frozen=True)
@@ -50,22 +47,20 @@ class Joint(TopKList):
         """The factor of the utility in the exponent: epsilon/(2 width)."""
         return exact("epsilon", self.epsilon) / (2 * utility.width)
 
+    def check_public(self, utility: Utility, total: int | None) -> None:
+        """Refuse what cannot be released, before anything is charged."""
+        check_lists(self.title, self.k, total)
+        check_scale(self.scale(utility))
+
     def check(self, scores: SealedScores) -> None:
         """Refuse what cannot be released, before anything is charged."""
-        check_size(self.k, scores)
-        check_scale(self.scale(scores.utility))
+        super().check(scores)
         check_on_grid(scores)
 
-    def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
-        grid = Grid.of(utility, scores)
-        ranking = Ranking(grid.steps(scores), self.k)
-        return ranking.positions(self._ranks(ranking, self.scale(grid.utility), grid.cell, tape))
-
-    def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
-        ranks = self._ranks(ClassRanking(classes), self.scale(utility), 1, tape)
-        return Drawn(classes.places(ranks))
-
-    def _ranks(self, ranking: Ranking, scale: Fraction, cell: int, tape: Tape) -> list[int]:
-        classes = JointClasses(ranking, self.k, scale, cell)
+    def _draw(self, universe: Universe, utility: Utility, tape: Tape) -> Drawn:
+        """The best class of lists, one list of it, and the candidates at its ranks."""
+        ranked = universe.by_rank(utility, self.k)
+        classes = JointClasses(ranked.ranking, self.k, self.scale(ranked.utility), ranked.cell)
         winner = best_class(classes, Law.GUMBEL, tape.child("class"))
-        return classes.sample(winner[1], tape.child("member").stream())
+        stream = tape.child("member").stream()
+        return Drawn(ranked.named(classes.sample(winner[1], stream), stream))

@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.checks import Real, exact, one_of, positive, probability
+from winnow.core.checks import Real, exact, one_of, positive
 from winnow.core.laws import Law
-from winnow.core.noisy_top.count_classes import CountClasses, Drawn
 from winnow.core.noisy_top.draw import noisy_top
 from winnow.core.noisy_top.filter import Scores, gaps_to
 from winnow.core.noisy_top.grid import largest
+from winnow.core.noisy_top.in_memory import InMemory
+from winnow.core.noisy_top.ranked import First
+from winnow.core.noisy_top.support_classes import SupportClasses
+from winnow.core.noisy_top.universe import Drawn, InClasses, Universe
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
-from winnow.errors import ParameterError
 from winnow.privacy import Promise, promise
-from winnow.read.scores import SealedScores
-from winnow.select.crossing.selection import Selection, check_scale
+from winnow.select.crossing.selection import Selection, check_delta, check_scale
 from winnow.select.mechanisms.margin_counts import MarginCounts
-from winnow.select.mechanisms.margin_search import THRESHOLDS, laplace_tests, stopping_margin
-from winnow.select.mechanisms.ranked_large_margin import RankedLargeMargin
+from winnow.select.mechanisms.margin_search import (
+    LAST_RANK,
+    THRESHOLDS,
+    MarginSearch,
+    laplace_tests,
+    stopping_margin,
+)
 
 SORTED = 1 << 10
 """So many scores are sorted; of more only counts are needed. Any number gives the same draws."""
@@ -47,19 +53,44 @@ class LargeMargin(Selection):
         quantiles in place of three tail bounds and t(1) = 2, see ``margin_thresholds``;
         ``"printed"`` uses those of the paper.
 
+        The zero block. All candidates that nobody has are one class of count 0; nothing in the
+        proof of Theorem 2 asks for their names, only for sorted counts. The class is never
+        listed: how far the search goes into it is drawn by its hazard, and a member by
+        rejection against the seen ones.
+
+        Universe unknown [LMM, Cor 1 and the remark after it]. The candidates are all itemsets
+        over all possible items, and countably many dummies; every count but finitely many is
+        0, and among those of count 0 the dummies come first. So whatever rank the search
+        reaches, the candidates before it are itemsets of the data and dummies. All dummies are
+        released as 'none', which is post-processing. The proof of Theorem 2 carries over: each
+        sorted count s(l) exists and is 1-Lipschitz; Lemma 3 compares the tests of finitely many
+        ranks, and for the outcome 'never stops' it compares the sets of noises in which no test
+        passes, which are nested for neighbours in the same way; the union bound over l is over
+        sum 1/(l(l+1)) = 1, as before; Lemma 5 speaks of one finite l at a time; and if the search
+        never stops, the last step draws among infinitely many dummies of weight 1 and finitely
+        many itemsets, so it answers 'none' for every data set. An order of ties that prefers
+        dummies, and is else random, is fixed apart from the data.
+
     All comparisons are exact: the Laplace noise stays on the tape.
+
+    Two ways to find the stopping rank, with one law. Of scores in memory every rank has a noise
+    of its own, and all scores are counted in a pass that takes as long wherever the search stops:
+    its time tells nothing. Of a universe in classes only the counts are listed that a test can
+    still need (``margin_search``): that pass would list all itemsets, which nobody can. Ties are
+    broken by position there and at random here, each a fixed order apart from the data.
     """
 
     epsilon: Real
     delta: Real
     thresholds: str = "tight"
+    one_by_one: int | None = field(default=None, repr=False)
+    last_rank: int = field(default=LAST_RANK, repr=False)
     title: ClassVar[str] = "large-margin"
+    endless: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         positive(epsilon=self.epsilon)
-        probability(delta=self.delta)
-        if exact("delta", self.delta) < Fraction(1, 10**100):
-            raise ParameterError(f"delta={self.delta} is below 1e-100; give a delta like 1e-9")
+        check_delta(self.delta)
         one_of(THRESHOLDS, thresholds=self.thresholds)
 
     @property
@@ -67,24 +98,40 @@ class LargeMargin(Selection):
         """What the receipt calls it."""
         return f"{self.title} ({self.thresholds} thresholds)"
 
-    @property
-    def ordered(self) -> bool:
-        """One candidate has no order to hide."""
-        return True
-
     def promise(self, relation: Relation) -> Promise:
         """What one release is charged, and why."""
         return promise(
             Law.LAPLACE, "large-margin", relation, epsilon=self.epsilon, delta=self.delta
         )
 
-    def check(self, scores: SealedScores) -> None:
+    def check_public(self, utility: Utility, total: int | None) -> None:
         """Refuse what cannot be released, before anything is charged."""
-        epsilon = exact("epsilon", self.epsilon)
-        for scale in (epsilon, self._choice_scale(scores.utility), scores.utility.half_width):
+        for scale in (
+            exact("epsilon", self.epsilon), self._choice_scale(utility), utility.half_width
+        ):  # fmt: skip
             check_scale(scale)
 
-    def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
+    def _draw(self, universe: Universe, utility: Utility, tape: Tape) -> Drawn:
+        if isinstance(universe, InMemory):
+            return Drawn(universe.found([self._of_scores(universe.scores, utility, tape)]))
+        if not isinstance(universe, InClasses):
+            raise TypeError("the search looks at scores in memory, or at classes")
+        rank = self.search(utility).stopping_rank(universe, tape.child("search"))
+        if rank is None:
+            return Drawn([])
+        near = SupportClasses(First(universe, rank), self._choice_scale(utility), 0)
+        count = near.best(Law.GUMBEL, tape.child("choice"))
+        return Drawn(universe.take([count], tape.child("member").stream()))
+
+    def search(self, utility: Utility) -> MarginSearch:
+        """The search in classes, with these parameters."""
+        return MarginSearch(
+            self.epsilon, self.delta, self.thresholds, utility.half_width, self.one_by_one,
+            self.last_rank,
+        )  # fmt: skip
+
+    def _of_scores(self, scores: Scores, utility: Utility, tape: Tape) -> int:
+        """Stopping rank, then the position of one of the best."""
         stopped, near = self._near(scores, utility, tape.child("search"))
         scale, place = self._choice_scale(utility), 0
         if stopped > 1:
@@ -93,11 +140,7 @@ class LargeMargin(Selection):
         # for as long as all would have taken: the time does not tell how many were left
         if stopped < len(scores):
             noisy_top(scores[stopped:], tape.child("unused"), Law.GUMBEL, scale)
-        return [place if near is None else int(np.flatnonzero(near)[place])]
-
-    def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
-        same = RankedLargeMargin(self.epsilon, self.delta, self.thresholds)
-        return Drawn([place for _, place in same.draw(classes, utility, tape)])
+        return place if near is None else int(np.flatnonzero(near)[place])
 
     def _near(
         self, scores: Scores, utility: Utility, tape: Tape

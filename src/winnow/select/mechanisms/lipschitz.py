@@ -17,18 +17,19 @@ from numpy.typing import NDArray
 from winnow.core.checks import Real, exact, positive, set_counts
 from winnow.core.frames import LeadItems
 from winnow.core.laws import Law
-from winnow.core.noisy_top.count_classes import CountClasses, Drawn, noisy_top_places
-from winnow.core.noisy_top.draw import contenders, noisy_top
+from winnow.core.noisy_top.draw import contenders
 from winnow.core.noisy_top.filter import Scores
 from winnow.core.noisy_top.grid import Grid
+from winnow.core.noisy_top.in_memory import InMemory
 from winnow.core.noisy_top.rows import noisy_top_rows
+from winnow.core.noisy_top.universe import Drawn, Universe
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.errors import ParameterError
 from winnow.privacy import Promise, promise
 from winnow.read.scores import SealedScores
-from winnow.select.crossing.selection import Selection, check_in_memory, check_scale, check_size
+from winnow.select.crossing.selection import Selection, check_in_memory, check_known, check_scale
 
 
 @dataclass(frozen=True)
@@ -88,17 +89,13 @@ class LipschitzMechanism(Selection):
         """The factor of the scores before noise of scale 1: epsilon/(2 kappa Delta)."""
         return _scale(self.epsilon, self.kappa, utility.half_width)
 
-    def check(self, scores: SealedScores) -> None:
+    def check_public(self, utility: Utility, total: int | None) -> None:
         """Refuse what cannot be released, before anything is charged."""
-        check_size(self.kappa, scores)
-        check_scale(self.scale(scores.utility))
+        check_known(self.name, self.kappa, total)
+        check_scale(self.scale(utility))
 
-    def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
-        return noisy_top(scores, tape, self.noise, self.scale(utility), self.kappa)
-
-    def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
-        noise, scale = self.noise.formulas, self.scale(utility)
-        return Drawn(noisy_top_places(classes, tape, noise, scale, self.kappa))
+    def _draw(self, universe: Universe, utility: Utility, tape: Tape) -> Drawn:
+        return Drawn(universe.noisiest(self.noise, self.scale(utility), self.kappa, tape))
 
     def simulate(
         self, scores: Scores, utility: Utility, draws: int, seed: int
@@ -200,11 +197,12 @@ class NoisyTopWithLeads(LipschitzMechanism):
         super().check(scores)
         check_in_memory(scores)
 
-    def _select(
-        self, scores: Scores, utility: Utility, tape: Tape
-    ) -> tuple[list[int], list[Any] | None]:
+    def _draw(self, universe: Universe, utility: Utility, tape: Tape) -> Drawn:
+        """Of scores in memory: a lead is the difference of two noises, and a class has one."""
+        if not isinstance(universe, InMemory):
+            raise TypeError("leads are taken of scores in memory")
         more = self.kappa + self.leads_losers
-        found = contenders(scores, tape, self.noise, self.scale(utility), more)
+        found = contenders(universe.scores, tape, self.noise, self.scale(utility), more)
         order = found.winners()
         # The declared sensitivity decides, not the type of the scores, which may be private.
         whole = utility.down.denominator == utility.up.denominator == 1
@@ -213,4 +211,4 @@ class NoisyTopWithLeads(LipschitzMechanism):
         if not whole:
             leads = [float(lead * step) for lead in leads]
         leads += [None] * (self.kappa - len(leads))
-        return order[: self.kappa], leads[: self.kappa]
+        return Drawn(universe.found(order[: self.kappa]), leads[: self.kappa])

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from winnow.core.box_noise import box_noise
 from winnow.core.checks import Real, exact, positive
-from winnow.core.noisy_top.count_classes import CountClasses, Drawn
-from winnow.core.noisy_top.filter import Scores
+from winnow.core.noisy_top.universe import Drawn, Universe
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
@@ -21,7 +20,7 @@ from winnow.errors import ParameterError
 from winnow.privacy import AnyOf, Compose, Guarantee, Promise, promise
 from winnow.privacy.rounding import stated_at_least
 from winnow.read.scores import SealedScores
-from winnow.select.crossing.selection import Selection, check_size
+from winnow.select.crossing.selection import Selection, check_known
 from winnow.select.looking import LookRule
 from winnow.select.methods import LOOK_SHARE
 
@@ -103,22 +102,21 @@ class LookedAt(Selection):
         total = LOOK_SHARE * exact("epsilon", self.epsilon) + dearest
         return Guarantee(stated_at_least(total), max(one.delta for one in each), relation)
 
+    def check_public(self, utility: Utility, total: int | None) -> None:
+        """Refuse what cannot be released, before anything is charged."""
+        check_known(self.name, self.rule.k, total)
+        if not self.noise_scale(self.epsilon, utility) < _LARGEST:
+            raise ParameterError("epsilon is too small for noisy counts of 64 bits; name a method")
+
     def check(self, scores: SealedScores) -> None:
         """Refuse what cannot be released, before anything is charged."""
-        check_size(self.rule.k, scores)
-        if not self.noise_scale(self.epsilon, scores.utility) < _LARGEST:
-            raise ParameterError("epsilon is too small for noisy counts of 64 bits; name a method")
+        super().check(scores)
         for way in self.ways:
             way.check(scores)
 
-    def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
-        way = self._way(at_ranks(scores, self.rule.ranks), utility, tape)
-        return way._draw(scores, utility, tape.child("selection"))
-
-    def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
-        found = np.array([classes.count_at(rank - 1) for rank in self.rule.ranks])
-        way = self._way(rounded_down(found), utility, tape)
-        return Drawn(way._draw_classes(classes, utility, tape.child("selection")).places)
+    def _draw(self, universe: Universe, utility: Utility, tape: Tape) -> Drawn:
+        way = self._way(at_ranks(universe, self.rule.ranks), utility, tape)
+        return Drawn(way._draw(universe, utility, tape.child("selection")).found)
 
     def _way(self, held: Integers, utility: Utility, tape: Tape) -> Selection:
         """The mechanism that follows from scores at the ranks."""
@@ -131,10 +129,9 @@ class LookedAt(Selection):
         return box_noise(tape, 1, len(self.rule.ranks), scale).reshape(-1)
 
 
-def at_ranks(scores: Scores, ranks: tuple[int, ...]) -> Integers:
-    """The scores at some ranks, the largest first, rounded down."""
-    places = [len(scores) - rank for rank in ranks]
-    return rounded_down(np.asarray(np.partition(scores, places)[places]))
+def at_ranks(universe: Universe, ranks: tuple[int, ...]) -> Integers:
+    """The scores at some ranks from 1, rounded down."""
+    return rounded_down(universe.scores_at([rank - 1 for rank in ranks]))
 
 
 def rounded_down(scores: NDArray[Any]) -> Integers:

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from winnow.core.borders import Border
 from winnow.core.checks import Real, exact
 from winnow.core.noisy_top.laplace_tests import LaplaceTests
-from winnow.core.noisy_top.ranked import Ranked, count_at
+from winnow.core.noisy_top.ranked import CountListing, count_at
 from winnow.core.tape import Tape
 from winnow.select.kernels.first_passing import Piece, first_passing
 
@@ -151,7 +151,7 @@ class MarginSearch:
     def _singly(self) -> int:
         return int(ONE_BY_ONE.at) if self.one_by_one is None else self.one_by_one
 
-    def stopping_rank(self, ranked: Ranked, tape: Tape) -> int | None:
+    def stopping_rank(self, ranked: CountListing, tape: Tape) -> int | None:
         """The rank at which the search stops; None: it never does (endless universe)."""
         tests = laplace_tests(exact("epsilon", self.epsilon), tape)
         last = self.last_rank if ranked.total is None else ranked.total - 1
@@ -232,7 +232,7 @@ class MarginSearch:
 class _Margins:
     """s(1) - s(l+1) over the sensitivity, for the ranks l = 1 .. last, as far as they are known."""
 
-    def __init__(self, ranked: Ranked, sensitivity: Fraction, last: int) -> None:
+    def __init__(self, ranked: CountListing, sensitivity: Fraction, last: int) -> None:
         self._ranked, self._sensitivity, self._last = ranked, sensitivity, last
         self.top = ranked.top()
         self._least: list[tuple[int, int]] = []

@@ -7,15 +7,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from winnow.core.checks import Real, exact, positive, set_counts
 from winnow.core.noise import discrete_laplace_array
-from winnow.core.noisy_top.count_classes import CountClasses, Drawn, noisy_counts_of
-from winnow.core.noisy_top.filter import Scores
-from winnow.core.noisy_top.grid import largest_by_lot
-from winnow.core.noisy_top.laplace_counts import near_the_largest
+from winnow.core.noisy_top.integer_noise import IntegerNoise, LaplaceNoise
+from winnow.core.noisy_top.universe import Drawn, Universe
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.unit import counted
@@ -23,13 +18,8 @@ from winnow.core.utility import Utility
 from winnow.privacy import Compose, Event, Guarantee, Promise, guarantee_of, promise
 from winnow.privacy.rounding import stated_at_least
 from winnow.read.scores import SealedScores
-from winnow.select.crossing.private_labels import check_whole
-from winnow.select.crossing.selection import Selection, check_size
-
-Integers = NDArray[np.int64]
-
-_MOST_SELECTED = 4
-"""Where more than this part of the counts is listed, noise is drawn for all: both are public."""
+from winnow.select.crossing.private_labels import check_noise, check_whole
+from winnow.select.crossing.selection import Selection, check_known
 
 
 @dataclass(frozen=True)
@@ -52,42 +42,18 @@ class CountsWithNoise(Selection):
         most = counted(self.max_items, "item")
         return f"{self.title}, k={self.k}, at most {most} per person"
 
-    @property
-    def ordered(self) -> bool:
-        """The list is released in order."""
-        return True
+    def check(self, scores: SealedScores) -> None:
+        """Refuse what cannot be released, before anything is charged."""
+        super().check(scores)
+        check_whole(scores)
 
     @abstractmethod
-    def _noise(self, tape: Tape, size: int, utility: Utility) -> NDArray[np.int64]:
-        """Independent noise for so many counts."""
+    def noise(self, utility: Utility) -> IntegerNoise:
+        """The noise of each count."""
 
-    @abstractmethod
-    def _largest(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
-        """The k largest noisy counts of classes, with these counts."""
-
-    def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
-        return self._listed(scores, utility, tape)[0]
-
-    def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
-        drawn = self._largest(classes, utility, tape)
-        return drawn if self.with_counts else Drawn(drawn.places)
-
-    def _select(
-        self, scores: Scores, utility: Utility, tape: Tape
-    ) -> tuple[list[int], list[int] | None]:
-        chosen, noisy = self._listed(scores, utility, tape)
-        return chosen, noisy if self.with_counts else None
-
-    def _listed(self, scores: Scores, utility: Utility, tape: Tape) -> tuple[list[int], list[int]]:
-        """The positions of the k largest noisy counts, equal ones by lot, and these counts."""
-        places, noisy = self._near(np.asarray(scores, np.int64), utility, tape)
-        chosen = largest_by_lot(noisy, self.k, tape.child("ties"))
-        return places[chosen].tolist(), noisy[chosen].tolist()
-
-    def _near(self, counts: Integers, utility: Utility, tape: Tape) -> tuple[Integers, Integers]:
-        """Places that hold those of the k largest noisy counts, and the noisy counts there."""
-        noisy = counts + self._noise(tape, len(counts), utility)
-        return np.arange(len(counts)), noisy
+    def _draw(self, universe: Universe, utility: Utility, tape: Tape) -> Drawn:
+        drawn = universe.noisy_counts(self.noise(utility), self.k, tape)
+        return drawn if self.with_counts else Drawn(drawn.found)
 
 
 @dataclass(frozen=True)
@@ -123,21 +89,14 @@ class NoisyCounts(CountsWithNoise):
         moved = utility.relation.people * self.max_items * utility.one_sided
         return moved / exact("epsilon", self.epsilon)
 
-    def check(self, scores: SealedScores) -> None:
+    def check_public(self, utility: Utility, total: int | None) -> None:
         """Refuse what cannot be released, before anything is charged."""
-        check_size(self.k, scores)
-        check_whole(scores, self.scale(scores.utility))
+        check_known(self.name, self.k, total)
+        check_noise(self.scale(utility))
 
-    def _noise(self, tape: Tape, size: int, utility: Utility) -> NDArray[np.int64]:
-        return discrete_laplace_array(tape, size, self.scale(utility))
-
-    def _near(self, counts: Integers, utility: Utility, tape: Tape) -> tuple[Integers, Integers]:
-        if _MOST_SELECTED * self.k > len(counts):
-            return super()._near(counts, utility, tape)
-        return near_the_largest(counts, tape, self.scale(utility), self.k)
-
-    def _largest(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
-        return noisy_counts_of(classes, tape, self.scale(utility), self.k)
+    def noise(self, utility: Utility) -> LaplaceNoise:
+        """Discrete Laplace noise."""
+        return LaplaceNoise(self.scale(utility))
 
 
 def promise_with_counts(
@@ -222,27 +181,25 @@ class WithCounts(Selection):
         """The scale of the noise: l1 sensitivity of k counts/epsilon."""
         return self.moved(utility.relation) * utility.one_sided / exact("epsilon", self.epsilon)
 
+    def check_public(self, utility: Utility, total: int | None) -> None:
+        """Refuse what cannot be released, before anything is charged."""
+        self.selection.check_public(utility, total)
+        check_noise(self.scale(utility))
+
     def check(self, scores: SealedScores) -> None:
         """Refuse what cannot be released, before anything is charged."""
         self.selection.check(scores)
-        check_whole(scores, self.scale(scores.utility))
+        super().check(scores)
+        check_whole(scores)
 
     def guarantee(self, promised: Promise) -> Guarantee:
         """The better of both events accounted together and of the two guarantees added up."""
         first = self.selection.guarantee(self.selection.promise(promised.event.relation))
         return guarantee_together(first, promised.event, exact("epsilon", self.epsilon))
 
-    def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
-        return self.selection._draw(scores, utility, tape.child("selection"))
-
-    def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
-        places = self.selection._draw_classes(classes, utility, tape.child("selection")).places
-        drawn = discrete_laplace_array(tape.child("counts"), len(places), self.scale(utility))
-        return Drawn(places, [n + int(z) for (n, _), z in zip(places, drawn, strict=True)])
-
-    def _select(
-        self, scores: Scores, utility: Utility, tape: Tape
-    ) -> tuple[list[int], list[int] | None]:
-        chosen = self.selection._select(scores, utility, tape.child("selection"))[0]
-        drawn = discrete_laplace_array(tape.child("counts"), len(chosen), self.scale(utility))
-        return chosen, [int(scores[p]) + int(z) for p, z in zip(chosen, drawn, strict=True)]
+    def _draw(self, universe: Universe, utility: Utility, tape: Tape) -> Drawn:
+        found = self.selection._draw(universe, utility, tape.child("selection")).found
+        if not self.ordered:
+            found = sorted(found, key=lambda pair: pair[1])
+        drawn = discrete_laplace_array(tape.child("counts"), len(found), self.scale(utility))
+        return Drawn(found, [count + int(z) for (count, _), z in zip(found, drawn, strict=True)])

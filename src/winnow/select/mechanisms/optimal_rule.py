@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from winnow.core.checks import exact
 from winnow.core.key import Key
-from winnow.core.noisy_top.count_classes import CountClasses, Drawn, uniform_places
+from winnow.core.noisy_top.universe import Drawn, Universe
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
@@ -21,7 +21,6 @@ from winnow.errors import ParameterError
 from winnow.privacy import ApproxDP, Promise
 from winnow.read.counts import SealedCounts, label_text
 from winnow.select.crossing.private_labels import EVERY, UnknownDomain
-from winnow.select.mechanisms.blocks import blocks_of
 
 Integers = NDArray[np.int64]
 
@@ -117,7 +116,7 @@ class OptimalRule(UnknownDomain):
         rule, bits = self.rule(relation)
         return next(people for people, chance in enumerate(rule) if 2 * chance >= 1 << bits)
 
-    def check_scales(self, utility: Utility) -> None:
+    def check_public(self, utility: Utility, total: int | None) -> None:
         """Refuse what cannot be released, before anything is charged."""
         if utility.one_sided != 1:
             raise ParameterError(
@@ -129,31 +128,22 @@ class OptimalRule(UnknownDomain):
         """By their text: the order in which an engine tells them is that of their counts."""
         return sorted(super()._labels(counts, key)[0], key=label_text), None
 
-    def _draw(
-        self, counts: Integers, utility: Utility, tape: Tape
-    ) -> tuple[list[int], list[int] | None]:
+    def _draw(self, universe: Universe, utility: Utility, tape: Tape) -> Drawn:
         rule, bits = self.rule(utility.relation)
-        people = np.minimum(counts, len(rule) - 1)
-        return np.flatnonzero(self._passes(people, rule, bits, tape)).tolist(), None
 
-    def _passes(
-        self, people: Integers, rule: tuple[int, ...], bits: int, tape: Tape
-    ) -> NDArray[np.bool_]:
-        """One trial for each label: 32 bits of the tape decide it, or all where they are equal."""
-        if len(people) == 0:
-            return np.zeros(0, np.bool_)
-        first = np.array([chance >> (bits - 32) for chance in rule], np.int64)[people]
-        words = tape.words(0, len(people)).astype(np.int64)
-        passing = words < first
-        for place in np.flatnonzero(words == first).tolist():
-            passing[place] = tape.bits(place, bits) < rule[int(people[place])]
-        return passing
+        def trial(counts: Integers, trials: Tape) -> NDArray[np.bool_]:
+            return _passes(np.minimum(counts, len(rule) - 1), rule, bits, trials)
 
-    def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
-        rule, bits = self.rule(utility.relation)
-        counts: list[int] = []
-        for count, members, of_block in blocks_of(classes, tape):
-            people = np.full(members, min(count, len(rule) - 1))
-            passing = int(self._passes(people, rule, bits, of_block).sum())
-            counts += [count] * passing
-        return Drawn(uniform_places(classes, counts, tape))
+        return Drawn(universe.passing(trial, tape))
+
+
+def _passes(people: Integers, rule: tuple[int, ...], bits: int, tape: Tape) -> NDArray[np.bool_]:
+    """One trial for each label: 32 bits of the tape decide it, or all where they are equal."""
+    if len(people) == 0:
+        return np.zeros(0, np.bool_)
+    first = np.array([chance >> (bits - 32) for chance in rule], np.int64)[people]
+    words = tape.words(0, len(people)).astype(np.int64)
+    passing = words < first
+    for place in np.flatnonzero(words == first).tolist():
+        passing[place] = tape.bits(place, bits) < rule[int(people[place])]
+    return passing

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from winnow.core.checks import Real, exact, positive, probability, set_counts
 from winnow.core.laws import Law
-from winnow.core.noisy_top.count_classes import CountClasses, Drawn
 from winnow.core.noisy_top.filter import Scores
-from winnow.core.noisy_top.rounds import in_blocks, peeled
+from winnow.core.noisy_top.universe import Drawn, Universe
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
@@ -29,8 +28,7 @@ from winnow.privacy import (
     calibrate,
     promise,
 )
-from winnow.read.scores import SealedScores
-from winnow.select.crossing.selection import Selection, TopKList, check_scale, check_size
+from winnow.select.crossing.selection import Selection, TopKList, check_known, check_scale
 from winnow.select.mechanisms.lipschitz import ExponentialMechanism
 
 
@@ -77,19 +75,13 @@ class PeelPermuteAndFlip(TopKList):
         """The factor of the scores in every round: (epsilon/k)/(2 half_width)."""
         return exact("epsilon", self.epsilon) / (2 * self.k * utility.half_width)
 
-    def check(self, scores: SealedScores) -> None:
+    def check_public(self, utility: Utility, total: int | None) -> None:
         """Refuse what cannot be released, before anything is charged."""
-        check_size(self.k, scores)
-        check_scale(self.scale(scores.utility))
+        check_known(self.name, self.k, total)
+        check_scale(self.scale(utility))
 
-    def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
-        scale = self.scale(utility)
-        return peeled(in_blocks(scores, scale, self.k), tape, scale)
-
-    def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
-        scale = self.scale(utility)
-        ranks = peeled(classes.in_blocks(scale, self.k), tape, scale)
-        return Drawn(classes.places(ranks))
+    def _draw(self, universe: Universe, utility: Utility, tape: Tape) -> Drawn:
+        return Drawn(universe.peeled(self.scale(utility), self.k, tape))
 
 
 @lru_cache(maxsize=256)
@@ -135,24 +127,16 @@ class PeelGumbel(Selection):
     def _mechanism(self) -> ExponentialMechanism:
         return _all_rounds(self.calibrated().parameter, self.k)
 
-    @property
-    def ordered(self) -> bool:
-        """The list is released in order."""
-        return True
-
     def promise(self, relation: Relation) -> Promise:
         """What one release is charged, and why."""
         return self._mechanism().promise(relation)
 
-    def check(self, scores: SealedScores) -> None:
+    def check_public(self, utility: Utility, total: int | None) -> None:
         """Refuse what cannot be released, before anything is charged."""
-        self._mechanism().check(scores)
+        self._mechanism().check_public(utility, total)
 
-    def _draw(self, scores: Scores, utility: Utility, tape: Tape) -> list[int]:
-        return self._mechanism()._draw(scores, utility, tape)
-
-    def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
-        return self._mechanism()._draw_classes(classes, utility, tape)
+    def _draw(self, universe: Universe, utility: Utility, tape: Tape) -> Drawn:
+        return self._mechanism()._draw(universe, utility, tape)
 
     def simulate(
         self, scores: Scores, utility: Utility, draws: int, seed: int

@@ -8,14 +8,10 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from winnow.core.checks import exact
-from winnow.core.noise import discrete_laplace_array
-from winnow.core.noisy_top.count_classes import CountClasses, Drawn
 from winnow.core.noisy_top.draw import SMALLEST_SCALE
-from winnow.core.noisy_top.grid import largest_by_lot
+from winnow.core.noisy_top.integer_noise import TruncatedLaplaceNoise
+from winnow.core.noisy_top.universe import Drawn, Universe
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.unit import counted
@@ -23,9 +19,7 @@ from winnow.core.utility import Utility
 from winnow.errors import ParameterError
 from winnow.privacy import Promise, promise
 from winnow.select.crossing.private_labels import EVERY, UnknownDomain
-from winnow.select.mechanisms.blocks import largest_in_blocks
 
-Integers = NDArray[np.int64]
 _OUTSIDE = "epsilon is too small or too large for noisy counts of 64 bits"
 
 
@@ -122,7 +116,7 @@ class TruncatedLaplace(UnknownDomain):
         """The least noisy count that is released."""
         return self.edge(utility) + 1
 
-    def check_scales(self, utility: Utility) -> None:
+    def check_public(self, utility: Utility, total: int | None) -> None:
         """Refuse what cannot be released, before anything is charged."""
         if utility.one_sided != 1:
             raise ParameterError(
@@ -131,32 +125,7 @@ class TruncatedLaplace(UnknownDomain):
         if not SMALLEST_SCALE < self.scale(utility) < 2**50:
             raise ParameterError(_OUTSIDE)
 
-    def _noise(self, tape: Tape, size: int, utility: Utility) -> Integers:
-        """Z given that |Z| <= K, by drawing anew what is larger."""
-        scale, edge = self.scale(utility), self.edge(utility)
-        noise, missing, tries = np.zeros(size, np.int64), np.arange(size), 0
-        while len(missing):
-            drawn = discrete_laplace_array(tape.child(f"try-{tries}"), len(missing), scale)
-            noise[missing] = drawn
-            missing, tries = missing[np.abs(drawn) > edge], tries + 1
-        return noise
-
-    def _draw(
-        self, counts: Integers, utility: Utility, tape: Tape
-    ) -> tuple[list[int], list[int] | None]:
-        if len(counts) == 0:
-            return [], [] if self.with_counts else None
-        noisy = counts + self._noise(tape.child("noise"), len(counts), utility)
-        enough = np.flatnonzero(noisy >= self.threshold(utility))
-        chosen = enough[largest_by_lot(noisy[enough], self.k, tape.child("ties"))]
-        return chosen.tolist(), noisy[chosen].tolist() if self.with_counts else None
-
-    def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
-        drawn = largest_in_blocks(
-            classes,
-            tape,
-            lambda block, size: self._noise(block, size, utility),
-            self.k,
-            self.threshold(utility),
-        )
-        return drawn if self.with_counts else Drawn(drawn.places)
+    def _draw(self, universe: Universe, utility: Utility, tape: Tape) -> Drawn:
+        noise = TruncatedLaplaceNoise(self.scale(utility), self.edge(utility))
+        drawn = universe.noisy_counts(noise, self.k, tape, self.threshold(utility))
+        return drawn if self.with_counts else Drawn(drawn.found)

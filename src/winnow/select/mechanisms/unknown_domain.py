@@ -14,19 +14,12 @@ from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from winnow.core.checks import exact, set_counts
 from winnow.core.laws import Law
-from winnow.core.noise import discrete_laplace_array
-from winnow.core.noisy_top.count_classes import (
-    CountClasses,
-    Drawn,
-    noisy_counts_of,
-    uniform_places,
-)
 from winnow.core.noisy_top.draw import SMALLEST_SCALE, noisy_top
-from winnow.core.noisy_top.grid import largest, largest_by_lot
+from winnow.core.noisy_top.integer_noise import LaplaceNoise
+from winnow.core.noisy_top.universe import Drawn, Universe
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.unit import counted
@@ -77,6 +70,8 @@ class LimitedDomain(UnknownDomain):
     accountant: str = "best"
     """What sizes the rounds: "pure" under a budget that adds up epsilons."""
     title: ClassVar[str] = "limited-domain"
+    endless: ClassVar[bool] = True
+    counts_people: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -120,48 +115,24 @@ class LimitedDomain(UnknownDomain):
         needed = float(utility.width) * (1 + math.log(moved / b) / float(self.epsilon_per_round))
         return math.ceil(needed * (1 + 2.0**-40))
 
-    def check_scales(self, utility: Utility) -> None:
+    def check_public(self, utility: Utility, total: int | None) -> None:
         """Refuse what cannot be released, before anything is charged."""
         check_scale(self.epsilon_per_round / utility.width)
         if self.lead(utility) > 2**61:
             raise ParameterError("epsilon is too small for a threshold of 64 bits; raise it")
 
-    def _draw(
-        self, counts: NDArray[np.int64], utility: Utility, tape: Tape
-    ) -> tuple[list[int], list[int] | None]:
+    def _draw(self, universe: Universe, utility: Utility, tape: Tape) -> Drawn:
+        """On the largest counts alone, and then any labels of these counts."""
         reach = self.reach or 0
-        if len(counts) == 0:
-            return [], None
-        best = largest(counts, min(reach + 1, len(counts)))
-        floor = int(counts[best[reach]]) if len(best) > reach else 0
-        best = best[:reach]
-        threshold = floor + self.lead(utility)
-        scores = np.append(counts[best], np.int64(threshold))
+        leaders = universe.front(reach + 1)
+        floor = int(leaders[reach]) if len(leaders) > reach else 0
+        leaders = leaders[:reach]
+        scores = np.append(leaders, np.int64(floor + self.lead(utility)))
         scale = self.epsilon_per_round / utility.width
         order = noisy_top(scores, tape, Law.GUMBEL, scale, min(self.k + 1, len(scores)))
-        chosen = []
-        for place in order[: self.k]:
-            if place == len(best):
-                break
-            chosen.append(int(best[place]))
-        return self._by_lot(counts, floor, chosen, tape) if floor else chosen, None
-
-    def _by_lot(
-        self, counts: NDArray[np.int64], last: int, chosen: list[int], tape: Tape
-    ) -> list[int]:
-        """Of the labels with the count at which the domain ends, any may stand for any."""
-        level, winners = np.flatnonzero(counts == last), list(chosen)
-        ends = [at for at, position in enumerate(chosen) if counts[position] == last]
-        drawn = largest_by_lot(np.zeros(len(level), np.int64), len(ends), tape.child("ends"))
-        for at, position in zip(ends, level[drawn].tolist(), strict=True):
-            winners[at] = position
-        return winners
-
-    def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
-        """On the largest counts alone, and then any labels of these counts."""
-        leaders = classes.leaders((self.reach or 0) + 1)
-        ranks, _ = self._draw(leaders, utility, tape)
-        return Drawn(uniform_places(classes, [int(leaders[rank]) for rank in ranks], tape))
+        before = order.index(len(leaders)) if len(leaders) in order else self.k
+        counts = leaders[order[: min(before, self.k)]].tolist()
+        return Drawn(universe.take(counts, tape.child("member").stream()))
 
 
 @dataclass(frozen=True)
@@ -226,23 +197,13 @@ class StabilityThreshold(UnknownDomain):
         beyond = b * math.log(1 / ((1 + q) * allowed))
         return 1 + max(0, math.ceil(beyond * (1 + 2.0**-40) + 2.0**-40))
 
-    def check_scales(self, utility: Utility) -> None:
+    def check_public(self, utility: Utility, total: int | None) -> None:
         """Refuse what cannot be released, before anything is charged."""
         if not SMALLEST_SCALE < self.scale(utility) < 2**50:
             raise ParameterError("epsilon is too small or too large for noisy counts of 64 bits")
 
-    def _draw(
-        self, counts: NDArray[np.int64], utility: Utility, tape: Tape
-    ) -> tuple[list[int], list[int] | None]:
-        if len(counts) == 0:
-            return [], [] if self.with_counts else None
-        noisy = counts + discrete_laplace_array(tape, len(counts), self.scale(utility))
-        # a label without people is no label of the data
-        enough = np.flatnonzero((noisy >= self.threshold(utility)) & (counts > 0))
-        chosen = enough[largest_by_lot(noisy[enough], self.k, tape.child("ties"))]
-        return chosen.tolist(), noisy[chosen].tolist() if self.with_counts else None
-
-    def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
-        threshold = self.threshold(utility)
-        drawn = noisy_counts_of(classes, tape, self.scale(utility), self.k, threshold)
-        return drawn if self.with_counts else Drawn(drawn.places)
+    def _draw(self, universe: Universe, utility: Utility, tape: Tape) -> Drawn:
+        # a label without people is no label of the data: those of a positive count alone
+        noise = LaplaceNoise(self.scale(utility))
+        drawn = universe.noisy_counts(noise, self.k, tape, self.threshold(utility))
+        return drawn if self.with_counts else Drawn(drawn.found)

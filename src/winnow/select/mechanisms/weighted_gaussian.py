@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from winnow.core.checks import exact, set_counts
 from winnow.core.laws import Law
-from winnow.core.noise import discrete_gaussian_array
-from winnow.core.noisy_top.count_classes import CountClasses, Drawn
 from winnow.core.noisy_top.draw import SMALLEST_SCALE, noisy_top
-from winnow.core.noisy_top.grid import largest_by_lot
+from winnow.core.noisy_top.integer_noise import GaussianNoise
+from winnow.core.noisy_top.universe import Drawn, Universe
 from winnow.core.relation import Relation
 from winnow.core.spread import GRID, weight
 from winnow.core.tape import Tape
@@ -37,17 +36,17 @@ from winnow.privacy import (
     promise,
 )
 from winnow.select.crossing.private_labels import EVERY
-from winnow.select.crossing.weighed_labels import MOST_COUNTS, ByWeights
-from winnow.select.mechanisms.blocks import largest_in_blocks
+from winnow.select.crossing.weighed_labels import ByWeights
 
 Integers = NDArray[np.int64]
 
-FIRST_ROUND = Fraction(1, 32)
-"""The part of two rounds that the first one has, of the squared ratio and of the lost mass. It was
-taken of 1/8 to 1/128 on the logs of ``winnow.select.generated_logs`` (``benchmarks/rounds.py``):
-two rounds find 15 to 25 % more labels there than one in the mean, and nowhere more than 8 % fewer;
-with 1/16 and equal lost masses they found 13 to 23 % more, and up to 23 % fewer.
-"""
+FIRST_ROUND = Fraction(1, 3)
+"""The part of two rounds that the first one has, of the squared ratio and of the lost mass."""
+STAYING = Fraction(3, 2)
+"""So many deviations of its noise a label has to weigh in the first round to be in the second. Both
+numbers were taken on the logs of ``winnow.select.generated_logs`` (``benchmarks/rounds.py``): two
+rounds find 1.3 to 1.5 times as many labels there as one in the mean, and nowhere more than 2 %
+fewer. With one deviation they would find 3 % more still, and bring 2.4 times as many names here."""
 
 
 def _rounds_event(
@@ -93,18 +92,35 @@ def tail(least: int, variance: int) -> float:
     return 0.5 * math.erfc((least - 1) / math.sqrt(2 * variance)) * (1 + 2.0**-30)
 
 
+def tail_from_below(least: int, variance: int) -> float:
+    """At most Pr[Z >= least] of a discrete Gaussian Z."""
+    if least <= 0:
+        return 0.5
+    within = 0.5 * math.erfc(least / math.sqrt(2 * variance)) * (1 - 2.0**-30)
+    return within / (1 + 1 / math.sqrt(2 * math.pi * variance))
+
+
 @lru_cache(maxsize=256)
-def least_passing(variance: int, lost: float, most: int, *, spread: bool) -> int:
-    """The least T with t Pr[Z >= T - w_t] <= lost for every number t of new labels of a person."""
+def least_passing(
+    variance: int, lost: float, most: int, *, spread: bool, staying: int | None = None
+) -> int:
+    """The least T with t Pr[Z >= T - w_t] <= lost for every number t of new labels of a person.
+
+    Where labels stay from a noisy weight on, the chance is that of one that stays: for every t,
+    t Pr[Z >= T - w_t] <= lost Pr[Z >= staying - w_t].
+    """
     least = 0
     for labels in range(1, most + 1) if spread else (most,):
         each = weight(labels)
-        if least > each and labels * tail(least - each, variance) <= lost:
+        allowed = lost / labels
+        if staying is not None:
+            allowed *= tail_from_below(staying - each, variance)
+        if least > each and tail(least - each, variance) <= allowed:
             continue
         low, high = each, each + 2 + math.ceil(40 * math.sqrt(variance))
         while high - low > 1:
             middle = (low + high) // 2
-            enough = labels * tail(middle - each, variance) <= lost
+            enough = tail(middle - each, variance) <= allowed
             low, high = (low, middle) if enough else (middle, high)
         least = high
     return least
@@ -118,8 +134,10 @@ class WeightedGaussian(ByWeights):
     of them adds w_d = floor(GRID/sqrt(d)) to each (where only counts bounded by L are at hand, w_L
     for everybody). Every label there is gets discrete Gaussian noise; those that reach a threshold
     are released, largest noisy weight first. [weighted Gaussian: Gopi et al. 2020]
-    With ``rounds=2`` a part of the squared ratio releases labels first; everybody drops these
-    and spreads the weight over the others, for the rest. [Gopi et al. 2020; DP-SIPS 2023]
+    With ``rounds=2`` a part of the squared ratio is for a first look at all labels. Those that
+    reach its threshold T are released. Of the others only those stay whose noisy weight is C or
+    more; everybody spreads their weight over these, for the rest. [the second round of MAD2R,
+    Chen et al. 2025, with weights of 0 and 1; DP-SIPS 2023 drops what was released alone]
     With ``peel`` a share of it selects k among the released labels, by Gumbel noise on the plain
     counts of people, which no bound cuts. [arXiv 2603.14016]
 
@@ -137,9 +155,20 @@ class WeightedGaussian(ByWeights):
         sum over all z is at least s sqrt(2 pi) (Poisson summation). Let P~ and Q~ be the laws on
         the labels that both neighbours have, times the least chance that none of the others
         leaves: they are below P and Q, and differ by the Gaussian mechanism alone.
-        Two rounds: what the first released is public in the second, whose weights are bounded
-        alike; the squared ratios, and the lost masses in the same parts of delta/2, add up, fixed
-        beforehand.
+        Two rounds: let U be the labels of both neighbours, and let every label of U have noise in
+        the first round, around 0 where nobody has it; what nobody has is never released. Let M
+        tell which labels of U are released, of those that both neighbours have, and which stay;
+        a label that only one of them has stays also where it reaches T. Under M, what stays is
+        public in the second round, whose weights are bounded alike: M and then noise on the
+        weights of the second round are two Gaussian mechanisms, and what the neighbour without
+        the person releases follows from them. What the one with the person releases is the same,
+        unless one of the t labels that they alone have reaches a threshold. In the first round
+        such a label stays in M, and given that it reaches T with probability Pr[Z >= T - w]
+        over Pr[Z >= C - w], w <= w_t its weight: at most lost_1/t by the choice of T, as the
+        quotient rises with w (the law of Z is log-concave, so its tails are). Given M, this is
+        independent of the labels of both; so is the second round's threshold, given what stays,
+        which is passed with probability lost_2 at most. So the law of M and of the second round,
+        times (1 - lost_1)(1 - lost_2), is below that of the release; lost_1 + lost_2 = delta/2.
         Peeling: the labels that left are a public universe, in which one person moves every count
         by at most 1 and none down: k rounds of bounded range, composed. [Durfee-Rogers 2019]
         Equal noisy weights are listed in random order: post-processing.
@@ -236,8 +265,20 @@ class WeightedGaussian(ByWeights):
         """The least noisy weight that is released in a round."""
         lost = exact("delta", self.delta) / 2 * self._share(number)
         below = math.nextafter(float(lost), 0.0)
-        variance = self.variance(relation, number)
-        return least_passing(variance, below, self.max_items or 1, spread=self.spread)
+        variance, most = self.variance(relation, number), self.max_items or 1
+        staying = None if self._last(number) else self.staying(relation)
+        return least_passing(variance, below, most, spread=self.spread, staying=staying)
+
+    def _last(self, number: int) -> bool:
+        return number == self.rounds - 1
+
+    def staying(self, relation: Relation) -> int:
+        """The least noisy weight in the first of two rounds that is in the second."""
+        return math.isqrt(math.floor(STAYING**2 * self.variance(relation))) + 1
+
+    def level(self, relation: Relation, number: int) -> int:
+        """The least noisy weight that a round tells of: released, or in the next one."""
+        return self.threshold(relation, number) if self._last(number) else self.staying(relation)
 
     def people_needed(self, labels: int, relation: Relation) -> float:
         """So many people with so many labels each, of whom a label is found as often as not."""
@@ -245,7 +286,7 @@ class WeightedGaussian(ByWeights):
         each = weight(min(labels, most)) if self.spread else weight(most)
         return min(self.threshold(relation, each_round) / each for each_round in range(self.rounds))
 
-    def check_scales(self, utility: Utility) -> None:
+    def check_public(self, utility: Utility, total: int | None) -> None:
         """Refuse what cannot be released, before anything is charged."""
         if utility.one_sided > 1:
             raise ParameterError("weights are for counts of people, which one person moves by 1")
@@ -254,37 +295,16 @@ class WeightedGaussian(ByWeights):
             if not SMALLEST_SCALE < scale < 2**50:
                 raise ParameterError("epsilon is too small or too large for weights of 64 bits")
 
-    def among(
-        self, values: Integers, utility: Utility, tape: Tape, number: int, k: int
-    ) -> list[int]:
-        """Discrete Gaussian noise on every value, and the threshold."""
-        if len(values) == 0:
-            return []
-        variance = Fraction(self.variance(utility.relation, number))
-        noisy = self._factor * np.minimum(values, MOST_COUNTS)
-        noisy += discrete_gaussian_array(tape, len(values), variance)
-        enough = np.flatnonzero((noisy >= self.threshold(utility.relation, number)) & (values > 0))
-        return [int(i) for i in enough[largest_by_lot(noisy[enough], k, tape.child("ties"))]]
+    def among(self, universe: Universe, utility: Utility, tape: Tape, number: int, k: int) -> Drawn:
+        """Discrete Gaussian noise on every value, and the level."""
+        noise = GaussianNoise(Fraction(self.variance(utility.relation, number)))
+        level = self.level(utility.relation, number)
+        return universe.noisy_counts(noise, k, tape, level, self._factor)
 
     @property
     def _factor(self) -> int:
         """Of values that are counts: what every person adds to a label."""
         return 1 if self.spread else weight(self.max_items or 1)
-
-    def in_classes(
-        self, classes: CountClasses, utility: Utility, tape: Tape, number: int, k: int
-    ) -> Drawn:
-        """Noise on every value, a block of equal values at a time."""
-        variance = Fraction(self.variance(utility.relation, number))
-        drawn = largest_in_blocks(
-            classes,
-            tape,
-            lambda block, size: discrete_gaussian_array(block, size, variance),
-            k,
-            self.threshold(utility.relation, number),
-            self._factor,
-        )
-        return Drawn(drawn.places)
 
     def epsilon_of_round(self, relation: Relation) -> Fraction:
         """The bounded range of a round of peeling."""
@@ -297,11 +317,6 @@ class WeightedGaussian(ByWeights):
         scale = self.epsilon_of_round(utility.relation) / utility.width
         return noisy_top(people, tape, Law.GUMBEL, scale, min(self.k, len(people)))
 
-    def _draw(
-        self, counts: Integers, utility: Utility, tape: Tape
-    ) -> tuple[list[int], list[int] | None]:
+    def _draw(self, universe: Universe, utility: Utility, tape: Tape) -> Drawn:
         """Of one round, for audits: of weights, or of counts where nothing is spread."""
-        return self.among(counts, utility, tape, 0, self.k), None
-
-    def _draw_classes(self, classes: CountClasses, utility: Utility, tape: Tape) -> Drawn:
-        return self.in_classes(classes, utility, tape, 0, self.k)
+        return Drawn(self.among(universe, utility, tape, 0, self.k).found)

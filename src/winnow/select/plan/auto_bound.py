@@ -47,7 +47,7 @@ def top_k_with_auto_bound(
         )
 
     def under(epsilon: Fraction, bound: int) -> TopKPlan:
-        plan: TopKPlan = planned(asked.at(epsilon), public.under(bound))
+        plan: TopKPlan = planned(replace(asked, epsilon=epsilon), public.under(bound))
         return plan
 
     def noise(plans: list[TopKPlan]) -> NoiseUnderBounds:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from winnow.core.checks import Real, kept
-from winnow.core.notebook import Card, InNotebook, lines_card, ruled
+from winnow.core.notebook import Card, Printed, lines_card
 from winnow.core.options import AUTO, takes
 from winnow.core.plan import Plan, plan_of
 from winnow.core.relation import Relation
@@ -51,7 +51,7 @@ class LabelsRow:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LabelsPlan(Plan[SealedCounts, list[Any]], InNotebook):
+class LabelsPlan(Printed, Plan[SealedCounts, list[Any]]):
     """What ``winnow.labels`` charges, draws and promises, before a log is looked at."""
 
     mechanism: UnknownDomain
@@ -129,12 +129,9 @@ class LabelsPlan(Plan[SealedCounts, list[Any]], InNotebook):
         return lines
 
     def _card(self) -> Card:
-        return lines_card(str(self).split("\n", 1)[0], self.table(), _MEANINGS)
-
-    def __str__(self) -> str:
-        title = f"labels, {self.guarantee}: {self.name}"
         why = [f"why: {self.reason}"] if self.reason else []
-        return "\n".join([title, *why, *ruled(self.table(), texts=(0,)), _MEANINGS])
+        title = f"labels, {self.guarantee}: {self.name}"
+        return lines_card(title, self.table(), _MEANINGS, lead=why)
 
 
 _MEANINGS = (
@@ -198,7 +195,7 @@ def _planned(
         method, reason = chosen_for_labels(public, sizes)
     check_kind(method, PRIVATE_LABELS, OF_LABELS)
     mechanism = method.among_private(public, sizes)
-    mechanism.check_scales(public.utility)
+    mechanism.check_public(public.utility, None)
     plan = plan_of(mechanism, public.relation, reason=reason)
     plan = plan.map(lambda found: pairs_of(found, public.groups))
     return LabelsPlan(

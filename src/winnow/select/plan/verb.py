@@ -32,7 +32,7 @@ from winnow.select.methods import (
 from winnow.select.methods import LargeMargin as LargeMarginMethod
 from winnow.select.open_selection import selected_of
 from winnow.select.plan.pick import PickPlan
-from winnow.select.request import Above, AskedSelect, PlannedSelect, Select
+from winnow.select.request import Above, PlannedSelect, Select, WantedSelect
 from winnow.select.table import check_promised, one_of_classes, selection_of
 
 if TYPE_CHECKING:  # a selection runs without them
@@ -223,7 +223,7 @@ def _of_scores(
 
 
 def planned_for(
-    asked: AskedSelect,
+    asked: WantedSelect,
     given: Any,
     *,
     error: Real | None = None,

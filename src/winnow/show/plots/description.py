@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from winnow.show.plots.figures import STYLES, add_axes, as_file, empty_figure, wrapped
+from winnow.core.number_grid import place_at
+from winnow.show.plots.figures import (
+    STYLES,
+    add_axes,
+    as_file,
+    empty_figure,
+    mark_numbers,
+    wrapped,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,17 +50,17 @@ def _histogram(axes: Axes, each: ColumnSummary) -> None:
     bins = len(held.starts)
     low, high = (end[:bins] for end in held.interval(0.95))
     counts = np.asarray(held.estimate[:bins], np.float64)
-    starts, widths = np.asarray(held.starts, np.float64), held.widths
+    starts, widths = held.positions, held.widths
     axes.bar(starts, counts, widths, align="edge", color=_BLUE, edgecolor="white", linewidth=0.4)
     axes.errorbar(
         starts + widths / 2, counts, yerr=[counts - low, high - counts], fmt="none",
         ecolor="#8c8c8c", elinewidth=1,
     )  # fmt: skip
     for quantile in each.quantiles:
-        axes.axvline(quantile.value, color=_RED, linestyle="--", linewidth=1)
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
+        place = place_at(quantile.value, held.time_unit) if held.time_unit else quantile.value
+        axes.axvline(float(place), color=_RED, linestyle="--", linewidth=1)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
-    axes.locator_params(axis="x", nbins=4)
+    mark_numbers(axes, held.time_unit, most=4)
 
 
 def _bars(axes: Axes, each: ColumnSummary) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import textwrap
 import warnings
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from winnow.core.drawing import ENDINGS as ENDINGS
 from winnow.core.notebook import visible
+from winnow.core.number_grid import UNITS
 from winnow.core.unit import about_counted
 from winnow.errors import ExtraMissing
 from winnow.foreign import instead
@@ -70,6 +72,23 @@ def wrapped(label: object, width: int, most: int = 3) -> str:
     """A label in lines of so many letters; only a very long one is cut."""
     lines = textwrap.wrap(visible(label), width, break_on_hyphens=False) or [""]
     return "\n".join(lines[:most]) + ("…" if len(lines) > most else "")
+
+
+def mark_numbers(axes: Axes, unit: str = "", most: int | None = None) -> None:
+    """Mark the horizontal axis by numbers; where these count a unit since 1970, by dates."""
+    if not unit:
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
+        if most is not None:
+            axes.locator_params(axis="x", nbins=most)
+        return
+    dates: Any = import_module("matplotlib.dates")
+    in_days = UNITS[unit] / UNITS["day"]
+    low, high = (end * in_days for end in axes.get_xlim())
+    locator = dates.AutoDateLocator(minticks=3, maxticks=most or 8)
+    ticks = locator.tick_values(dates.num2date(low), dates.num2date(high))
+    ticks = ticks[(ticks >= low) & (ticks <= high)]
+    texts = dates.ConciseDateFormatter(locator).format_ticks(ticks)
+    axes.set_xticks(ticks / in_days, texts)
 
 
 def say_counted(figure: Figure, what: str) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from winnow.show.plots.figures import STYLES, as_file, new_figure, say_counted
+from winnow.show.plots.figures import STYLES, as_file, mark_numbers, new_figure, say_counted
 
 if TYPE_CHECKING:
     from winnow.numbers.histogram.result import ReleasedHistogram
@@ -29,7 +29,7 @@ def draw_histogram(histogram: ReleasedHistogram, *, title: str = "", ending: str
     bins = len(histogram.starts)
     low, high = (each[:bins] for each in histogram.interval(0.95))
     counts, widths = np.asarray(histogram.estimate[:bins], np.float64), histogram.widths
-    starts = np.asarray(histogram.starts, np.float64)
+    starts = histogram.positions
     even = bins < 2 or np.ptp(widths) <= 2 * histogram.step
     lone = (widths < _NEEDLE * widths.sum()) & (not even)
     wide = ~lone
@@ -55,9 +55,10 @@ def draw_histogram(histogram: ReleasedHistogram, *, title: str = "", ending: str
             fontsize=11, parse_math=False,
         )  # fmt: skip
     axes.set_xlabel(histogram.column, parse_math=False)
-    axes.set_ylabel("rows, with noise" if even else "rows for a width of 1, with noise")
+    unit = f"{histogram.time_unit}," if histogram.time_unit else "width of 1,"
+    axes.set_ylabel("rows, with noise" if even else f"rows for a {unit} with noise")
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
+    mark_numbers(axes, histogram.time_unit)
     heading = title or f"Histogram of {histogram.column} (whiskers: 95 %)"
     axes.set_title(heading, loc="left", fontsize=12, parse_math=False)
     say_counted(figure, histogram.counted)

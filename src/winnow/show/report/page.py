@@ -27,7 +27,7 @@ p { max-width: 46rem; }
 .card { background: #fff; border: 1px solid #dde1e7; border-radius: .6rem; padding: 1rem; }
 .grid { display: grid; gap: .8rem;
   grid-template-columns: repeat(auto-fit, minmax(min(24rem, 100%), 1fr));
-  align-items: start; }
+  align-items: start; margin-bottom: 1rem; }
 svg { display: block; width: 100%; height: auto; max-width: 38rem; }
 h3 { font-size: 1.02rem; margin: 0 0 .5rem; overflow-wrap: anywhere; }
 .bars th { background: none; white-space: normal; font-weight: 500; }
@@ -52,7 +52,7 @@ th { background: #eef1f5; white-space: nowrap; overflow-wrap: break-word; }
 .scroll :is(td, th):first-child:not(.number) { min-width: 6.5rem; }
 thead th { position: sticky; top: 0; }
 .scroll > table:not(.heat) thead :is(th, th.number) { white-space: normal; overflow-wrap: anywhere;
-  min-width: 3.4rem; }
+  min-width: 4.8rem; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums;
   white-space: nowrap; }
 .scroll { max-height: 28rem; overflow: auto; border: 1px solid #dde1e7; border-radius: .6rem; }
@@ -84,9 +84,10 @@ def page(title: str, body: str, banner: str = "") -> bytes:
     ).encode()
 
 
-def paragraph(value: object, kind: str = "") -> str:
-    """A paragraph, of a class of the style where one is named."""
-    return f"<p{_class(kind)}>{text(value)}</p>\n"
+def paragraph(value: object, kind: str = "", *, ended: bool = False) -> str:
+    """A paragraph, of a class of the style where one is named; ``ended``: a sentence."""
+    said = f"{str(value).rstrip('.')}." if ended else value
+    return f"<p{_class(kind)}>{text(said)}</p>\n"
 
 
 def heading(value: object) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.notebook import Chart, number_text
 from winnow.core.notebook import escaped as text
 from winnow.core.unit import within_counted
 from winnow.core.workloads.forms import RangeTable, WholeTable
@@ -46,6 +47,15 @@ class ReaderTable:
     labels: tuple[tuple[Any, ...], ...]
     estimate: Floats
     reach: Floats | None
+    counts: bool = True
+    """Whether they count something: then they are shown without decimals."""
+
+    @classmethod
+    def of(cls, title: str, chart: Chart) -> ReaderTable:
+        """The table of a chart; intervals are as long on either side."""
+        values = np.asarray(chart.values, np.float64)
+        reach = None if chart.high is None else np.asarray(chart.high, np.float64) - values
+        return cls(title, tuple(map(tuple, chart.labels)), values, reach, chart.counts)
 
     @property
     def size(self) -> int:
@@ -107,14 +117,15 @@ def _bars(table: ReaderTable) -> str:
     labels, values = table.labels[0][:MOST_BARS], table.estimate[:MOST_BARS]
     reach = np.zeros(len(values)) if table.reach is None else table.reach[:MOST_BARS]
     far = max(float(np.max(values + reach, initial=0.0)), 1e-9)
+    number, wrong = (_whole, _error) if table.counts else (number_text, number_text)
     lines = []
     for label, value, off in zip(labels, values.tolist(), reach.tolist(), strict=True):
         width = _percent(value / far)
         low, high = _percent((value - off) / far), _percent((value + off) / far)
         whisker = f'<i style="left:{low};right:calc(100% - {high})"></i>' if off > 0 else ""
-        error = f"<small> ± {text(_error(off))}</small>" if off > 0 else ""
+        error = f"<small> ± {text(wrong(off))}</small>" if off > 0 else ""
         lines.append(
-            f'<tr><th>{text(label)}</th><td class="number">{text(_whole(value))}{error}</td>'
+            f'<tr><th>{text(label)}</th><td class="number">{text(number(value))}{error}</td>'
             f'<td class="bar"><div><b style="width:{width}"></b>{whisker}</div></td></tr>\n'
         )
     more = table.size - len(lines)

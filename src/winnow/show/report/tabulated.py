@@ -37,7 +37,7 @@ def _counts(value: ReleasedTables, shown: list[ReleasedTable]) -> str:
     """Bars with their intervals, or shaded cells."""
     left = len(value) - len(shown)
     more = f" {left:,} further tables are in the file of tables." if left else ""
-    readable = [_reader_table(each) for each in shown]
+    readable = [ReaderTable.of(each.part.title, each.chart()) for each in shown]
     drawn = f"{RED_LINES} " if any(each.lined for each in readable) else ""
     total = value.total
     rows = "" if total is None else f"In rows, of {float(total.estimate):,.0f} counted. "
@@ -46,11 +46,6 @@ def _counts(value: ReleasedTables, shown: list[ReleasedTable]) -> str:
         + paragraph(f"{rows}{drawn}Noise may carry a count below 0.{more}")
         + f'<div class="grid">\n{"".join(each.markup() for each in readable)}</div>\n'
     )
-
-
-def _reader_table(each: ReleasedTable) -> ReaderTable:
-    _, high = each.interval(0.95)
-    return ReaderTable(each.part.title, tuple(each.labels), each.estimate, high - each.estimate)
 
 
 def _values(each: ReleasedTable) -> str:

@@ -9,13 +9,12 @@ from functools import cached_property
 from typing import Any
 
 from winnow.core.checks import Real, kept
-from winnow.core.notebook import Card, lines_card, ruled
+from winnow.core.notebook import Card, Printed, lines_card
 from winnow.core.options import AUTO, takes
 from winnow.core.padding import Padding
 from winnow.core.plan import Plan, plan_of
 from winnow.core.released import Released
 from winnow.core.utility import Utility
-from winnow.core.wanted import epsilon_for
 from winnow.errors import InputError, ParameterError
 from winnow.foreign import guarded, shown
 from winnow.privacy import Budget
@@ -46,7 +45,7 @@ _READING = (UnknownDomain, OverPairs, EachGroup)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class TopKPlan(PickPlan):
+class TopKPlan(Printed, PickPlan):
     """What ``winnow.top_k`` charges, draws and promises, before counts are looked at."""
 
     asked: TopK = field(repr=False)
@@ -218,12 +217,9 @@ class TopKPlan(PickPlan):
         return lines
 
     def _card(self) -> Card:
-        return lines_card(str(self).split("\n", 1)[0], self.table(), _MEANINGS)
-
-    def __str__(self) -> str:
-        title = f"top {self.sizes.k}, {self.guarantee}: {self.name}"
         why = [f"why: {self.reason}"] if self.reason else []
-        return "\n".join([title, *why, *ruled(self.table(), texts=(0, 1)), _MEANINGS])
+        title = f"top {self.sizes.k}, {self.guarantee}: {self.name}"
+        return lines_card(title, self.table(), _MEANINGS, texts=2, lead=why)
 
 
 _MEANINGS = (
@@ -338,15 +334,6 @@ def _from_classes(asked: TopK, public: AboutClasses, sizes: Sizes) -> TopKPlan:
         release=plan,
         sizes=sizes,
     )
-
-
-def planned_for(asked: PlannedTopK, given: Any) -> TopKPlan | AutoBoundPlan:
-    """The plan at an epsilon, or at the least one that brings an error."""
-
-    def error(epsilon: float) -> float | None:
-        return asked.at(epsilon).plan(given).error
-
-    return asked.at(epsilon_for(asked.epsilon, asked.error, error)).plan(given)
 
 
 @takes(PlannedTopK)

@@ -13,19 +13,19 @@ from winnow.core.checks import Real, exact, positive, set_counts
 from winnow.core.laws import Law
 from winnow.core.noisy_top.draw import noisy_top
 from winnow.core.noisy_top.laplace_tests import LaplaceTests
-from winnow.core.noisy_top.ranked import Ranked, Without
+from winnow.core.noisy_top.log_counts import LogCounts
+from winnow.core.noisy_top.universe import Drawn, InClasses, Universe, in_classes
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.privacy import Promise, promise
-from winnow.select.crossing.selection import check_scale
-from winnow.select.mechanisms.ranked import Found, OneOf, check_delta, log_counts
+from winnow.select.crossing.selection import Pick, check_delta, check_scale
 
 _ROUND_UP = 1 + 2.0**-40
 
 
 @dataclass(frozen=True)
-class DistanceToInstability(OneOf):
+class DistanceToInstability(Pick):
     """Release the best candidate if it would stay the best after many people changed, else none.
 
     The distance to instability is the gap s(1) - s(2) in units of the utility's width w; with
@@ -67,7 +67,7 @@ class DistanceToInstability(OneOf):
             Law.LAPLACE, "distance-to-instability", relation, epsilon=self.epsilon, delta=self.delta
         )
 
-    def check(self, utility: Utility, total: int | None) -> None:
+    def check_public(self, utility: Utility, total: int | None) -> None:
         """Refuse what cannot be released, before anything is charged."""
         check_scale(exact("epsilon", self.epsilon) / utility.width)
 
@@ -76,23 +76,22 @@ class DistanceToInstability(OneOf):
         epsilon, delta = float(exact("epsilon", self.epsilon)), float(exact("delta", self.delta))
         return (1.0 + max(0.0, math.log(0.5 / delta)) / epsilon) * _ROUND_UP
 
-    def take(self, universe: Without, utility: Utility, tape: Tape) -> Found | None:
+    def _draw(self, universe: Universe, utility: Utility, tape: Tape) -> Drawn:
         """The best candidate, if the test passes."""
-        if universe.total != 1:
-            gap = _gap(universe, int(min(2.0**62, 2 * self.threshold() * float(utility.width))))
+        listed = in_classes(universe)
+        if listed.total != 1:
+            gap = _gap(listed, int(min(2.0**62, 2 * self.threshold() * float(utility.width))))
             if not _passes(
                 Fraction(gap) / utility.width - Fraction(self.threshold()),
                 1 / exact("epsilon", self.epsilon),
                 tape.child("test"),
             ):
-                return None
-        count = universe.top()
-        member = universe.take(count, tape.child("member").stream())
-        return None if member is None else (count, member)
+                return Drawn([])
+        return Drawn(listed.take([listed.top()], tape.child("member").stream()))
 
 
 @dataclass(frozen=True)
-class Choosing(OneOf):
+class Choosing(Pick):
     """The choosing mechanism for bounded growth: draw among the candidates that somebody has.
 
     One person more raises at most `growth` counts. With w the utility's width, m the largest
@@ -143,7 +142,7 @@ class Choosing(OneOf):
             Law.GUMBEL, "bounded-growth", relation, epsilon=self.epsilon, delta=self.delta
         )
 
-    def check(self, utility: Utility, total: int | None) -> None:
+    def check_public(self, utility: Utility, total: int | None) -> None:
         """Refuse what cannot be released, before anything is charged."""
         check_scale(self.scale(utility))
 
@@ -158,24 +157,24 @@ class Choosing(OneOf):
         wanted = math.log(growth) - math.log(float(exact("delta", self.delta)))
         return (1.0 + wanted / half) * _ROUND_UP
 
-    def take(self, universe: Without, utility: Utility, tape: Tape) -> Found | None:
+    def _draw(self, universe: Universe, utility: Utility, tape: Tape) -> Drawn:
         """The test, then the exponential mechanism among those that somebody has."""
-        top = universe.top()
+        listed = in_classes(universe)
+        top = listed.top()
         offset = Fraction(top) / utility.width - Fraction(self.threshold(utility))
         passed = _passes(offset, 2 / exact("epsilon", self.epsilon), tape.child("test"))
         if not passed or top == 0:
-            return None
-        universe.lower(1)
-        counts, sizes = universe.classes()
+            return Drawn([])
+        listed.lower(1)
+        counts, sizes = listed.classes()
         place = noisy_top(
             counts, tape.child("choice"), Law.GUMBEL, self.scale(utility),
             log_counts=log_counts(sizes),
         )[0]  # fmt: skip
-        count = int(counts[place])
-        return count, universe.take(count, tape.child("member").stream())
+        return Drawn(listed.take([int(counts[place])], tape.child("member").stream()))
 
 
-def _gap(ranked: Ranked, reach: int) -> int:
+def _gap(ranked: InClasses, reach: int) -> int:
     """The largest count minus the next one."""
     top = ranked.top(reach)
     while True:
@@ -195,3 +194,9 @@ def _passes(offset: Fraction, scale: Fraction, tape: Tape) -> bool:
     value = float(offset)
     error = np.array([2.0**-50 * abs(value)])
     return bool(tests.outcomes(0, np.array([value]), error, lambda _: offset)[0])
+
+
+def log_counts(sizes: list[int]) -> LogCounts:
+    """ln of class sizes with a bound on the error, and the integers themselves."""
+    approx = np.array([math.log(size) for size in sizes])
+    return LogCounts(approx, 2.0**-48 * (1.0 + np.abs(approx)), tuple(sizes))

@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 from winnow.core.checks import Real, exact, positive, set_counts
 from winnow.core.laws import Law
 from winnow.core.noisy_top.draw import noisy_top
-from winnow.core.noisy_top.ranked import Ranked
+from winnow.core.noisy_top.universe import Drawn, Universe
 from winnow.core.relation import Relation
 from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.privacy import Compose, Promise, promise
-from winnow.select.crossing.selection import check_scale
-from winnow.select.mechanisms.ranked import Found, RankedSelection
-from winnow.select.mechanisms.ranked_lists import LazyRanking, RankedCanonical, check_lists
+from winnow.select.crossing.selection import Pick, check_lists, check_scale
+from winnow.select.mechanisms.canonical import Canonical
 
 Integers = NDArray[np.int64]
 
@@ -35,7 +34,7 @@ _LARGEST = 2**50
 
 
 @dataclass(frozen=True)
-class RankedCanonicalAdaptive(RankedSelection):
+class CanonicalAdaptive(Pick):
     """A set of at most k: ``Canonical`` finds all of a set or nearly nothing, so first how many.
 
     Of the sets of j candidates, C(N-h-1, j-h) keep the best h and miss the next one, at
@@ -69,9 +68,9 @@ class RankedCanonicalAdaptive(RankedSelection):
     def _for_length(self) -> Fraction:
         return LENGTH_SHARE * exact("epsilon", self.epsilon)
 
-    def set_of(self, length: int) -> RankedCanonical:
+    def set_of(self, length: int) -> Canonical:
         """The mechanism that draws a set of this length."""
-        return RankedCanonical(exact("epsilon", self.epsilon) - self._for_length, length)
+        return Canonical(exact("epsilon", self.epsilon) - self._for_length, length)
 
     @property
     def name(self) -> str:
@@ -99,22 +98,23 @@ class RankedCanonicalAdaptive(RankedSelection):
 
     def set_scale(self, utility: Utility) -> Fraction:
         """The factor of the loss of a set before noise of scale 1."""
-        return self.set_of(1)._explicit().scale(utility)
+        return self.set_of(1).scale(utility)
 
-    def check(self, utility: Utility, total: int | None) -> None:
+    def check_public(self, utility: Utility, total: int | None) -> None:
         """Refuse what cannot be released, before anything is charged."""
         check_lists(self.title, self.k, total)
         check_scale(self.length_scale(utility))
         check_scale(self.set_scale(utility))
 
-    def draw(self, ranked: Ranked, utility: Utility, tape: Tape) -> list[Found]:
+    def _draw(self, universe: Universe, utility: Utility, tape: Tape) -> Drawn:
         """The length, and a set of it."""
-        ranking = LazyRanking(ranked, self.k)
-        length = self._length(ranking.leaders(self.k), ranking.size, utility, tape.child("length"))
-        return self.set_of(length).draw(ranked, utility, tape.child("set"))
+        length = self.length_of(universe, utility, tape.child("length"))
+        return self.set_of(length)._draw(universe, utility, tape.child("set"))
 
-    def _length(self, leaders: Integers, total: int, utility: Utility, tape: Tape) -> int:
-        scores = self.length_scores(leaders, total, utility)
+    def length_of(self, universe: Universe, utility: Utility, tape: Tape) -> int:
+        """How many stand out, with noise."""
+        leaders = universe.scores_at(range(self.k))
+        scores = self.length_scores(leaders, universe.total or 0, utility)
         return 1 + noisy_top(scores, tape, Law.EXPONENTIAL, self.length_scale(utility), 1)[0]
 
     def length_scores(self, leaders: Integers, total: int, utility: Utility) -> Integers:

@@ -1,0 +1,1 @@
+"""Linear regression by noisy moments: coefficients, with intervals."""
