@@ -47,6 +47,9 @@ class Padding:
         ``planned`` tells the public time of the plan, if that was asked for. Ctrl-C is not held.
         """
         if self._asked is None:
+            if self._threads is None:
+                yield
+                return
             with using(self._threads):
                 yield
             return

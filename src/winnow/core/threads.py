@@ -33,7 +33,10 @@ _stated: ContextVar[int | None] = ContextVar("threads", default=None)
 @contextmanager
 def using(threads: int | None) -> Iterator[None]:
     """Within the block so many threads; None: as elsewhere."""
-    before = _stated.set(threads if threads is not None else _stated.get())
+    if threads is None:
+        yield
+        return
+    before = _stated.set(threads)
     try:
         yield
     finally:
@@ -88,7 +91,10 @@ def processors() -> int:
 
 def ranges(size: int, least: int = LEAST, step: int = 1) -> list[tuple[int, int]]:
     """A range for each thread, of ``least`` items or more, that begins at a multiple of a step."""
-    parts = max(1, min(available(), size // max(1, least)))
+    worth = size // max(1, least)
+    parts = max(1, min(available(), worth)) if worth > 1 else 1
+    if parts == 1:
+        return [(0, size)]
     ends = [size * part // parts // step * step for part in range(1, parts)]
     starts = sorted({0, *ends})
     return list(zip(starts, [*starts[1:], size], strict=True))
@@ -99,8 +105,7 @@ def each(work: Callable[[A], R], tasks: Sequence[A], threads: int | None = None)
 
     Each thread runs under the settings of the caller: warnings stay off where they are.
     """
-    threads = min(len(tasks), available() if threads is None else threads)
-    if threads < 2:
+    if len(tasks) < 2 or (threads := min(len(tasks), threads or available())) < 2:
         return [work(task) for task in tasks]
     with ThreadPoolExecutor(threads, thread_name_prefix="winnow") as pool:
         waiting = [pool.submit(copy_context().run, work, task) for task in tasks]

@@ -36,6 +36,8 @@ from winnow.core.threads import each, ranges
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Scores = NDArray[np.int64] | NDArray[np.float64]
+_Kept = tuple[Integers, Words, Floats]
+"""Places, their words and their keys."""
 
 UNIT = 2.0**23 / LN2
 ROUNDING = 8.0
@@ -149,7 +151,7 @@ class Filter:
         high = one(word * 2.0**-32, (rest + 1) * 2.0**-32) + _SLACK if word else math.inf
         return low - behind * _ABOVE, high - behind * _BELOW
 
-    def add(self, first: int, words: Words) -> tuple[Integers, Words, Floats] | None:
+    def add(self, first: int, words: Words) -> _Kept | None:
         """The items of a chunk that may be among the k largest, with their words and keys."""
         keys = self.keys(first, words)
         near: Integers | None
@@ -169,6 +171,16 @@ class Filter:
                 near = near[keys[near] <= self._limit]
             assert near is not None
         return first + near, words[near], keys[near]
+
+    def all_of(self, tape: Tape, first_id: int) -> list[_Kept]:
+        """What passes of all chunks; the first item has this id."""
+        kept = []
+        with np.errstate(all="ignore"):
+            for chunk, words in enumerate(tape.chunks(first_id, len(self.scores))):
+                passing = self.add(chunk * CHUNK, words)
+                if passing is not None:
+                    kept.append(passing)
+        return kept
 
     def _tighten(self, first: int, words: Words, keys: Floats, near: Integers | None) -> None:
         """Raise the bound by the items of a chunk; `near` are those within it now."""
@@ -208,7 +220,7 @@ class Filter:
         most = np.partition(least, self.k - 1)[self.k - 1]
         return np.flatnonzero(keys <= min(most, self._limit))
 
-    def last(self, kept: list[tuple[Integers, Words, Floats]]) -> tuple[Integers, Words]:
+    def last(self, kept: list[_Kept]) -> tuple[Integers, Words]:
         """Of all that was kept, what may be among the k largest now."""
         if len(kept) == 1:
             places, words, _ = kept[0]
@@ -240,27 +252,20 @@ def survivors(
     Each thread has a range of the items, and a bound of its own.
     """
     parts = ranges(len(scores), step=CHUNK)
-    top = None
-    if len(parts) > 1:
-        top = max(each(lambda part: scores[part[0] : part[1]].max(), parts))
+    if len(parts) == 1:
+        scan = Filter(scores, law, scale, k, counts)
+        return scan.last(scan.all_of(tape, first_id))
+    top = max(each(lambda part: scores[slice(*part)].max(), parts))
 
-    def scanned(part: tuple[int, int]) -> tuple[Filter, list[tuple[Integers, Words, Floats]]]:
-        first, last = part
-        own = None
+    def scanned(part: tuple[int, int]) -> tuple[Filter, list[_Kept]]:
+        here, own = slice(*part), None
         if counts is not None:
-            own = LogCounts(counts.approx[first:last], counts.error[first:last])
-        scan, kept = Filter(scores[first:last], law, scale, k, own, top), []
-        with np.errstate(all="ignore"):
-            for chunk, words in enumerate(tape.chunks(first_id + first, last - first)):
-                passing = scan.add(chunk * CHUNK, words)
-                if passing is not None:
-                    kept.append((first + passing[0], *passing[1:]))
-        return scan, kept
+            own = LogCounts(counts.approx[here], counts.error[here])
+        scan = Filter(scores[here], law, scale, k, own, top)
+        kept = scan.all_of(tape, first_id + part[0])
+        return scan, [(part[0] + places, words, keys) for places, words, keys in kept]
 
     found = each(scanned, parts)
-    if len(found) == 1:
-        scan, kept = found[0]
-        return scan.last(kept)
     whole = Filter(scores, law, scale, k, counts, top)
     whole.join([scan for scan, _ in found])
     return whole.last([passing for _, kept in found for passing in kept])
