@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from typing import TypeVar
@@ -107,6 +106,8 @@ def each(work: Callable[[A], R], tasks: Sequence[A], threads: int | None = None)
     """
     if len(tasks) < 2 or (threads := min(len(tasks), threads or available())) < 2:
         return [work(task) for task in tasks]
+    from concurrent.futures import ThreadPoolExecutor  # small draws need none
+
     with ThreadPoolExecutor(threads, thread_name_prefix="winnow") as pool:
         waiting = [pool.submit(copy_context().run, work, task) for task in tasks]
         return [found.result() for found in waiting]
