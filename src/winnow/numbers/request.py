@@ -67,6 +67,8 @@ class AskedQuantiles(VerbRequest):
         super().__post_init__()
         if not isinstance(self.column, str):
             raise ParameterError(f"column={shown(self.column)} is not a name; give a text")
+        if self.by is None:
+            object.__setattr__(self, "by", ())
         if isinstance(self.by, str) or not isinstance(self.by, Sequence):
             raise ParameterError(f"by={shown(self.by)} is not a list; give a list of columns")
         self.parts  # noqa: B018 - refuses what are no quantiles

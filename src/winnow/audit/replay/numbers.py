@@ -30,6 +30,7 @@ SCHEMA = Schema.parse(
         "pay": {"type": "number", "low": 0, "high": 2, "step": 0.5, "missing": True},
     }
 )
+Split = Literal["equal", "quantiles", "adaptive"]
 _ROWS = ((0, 0), (0, 4), (1, 2), (1, 5))
 PAID = Family(
     _ROWS,
@@ -54,7 +55,7 @@ def number_replays() -> Iterator[Replay]:
                 "quantiles", title, _calling(relation, options), PAID, relation, groups=(1, 3)
             )
 
-        splits: tuple[Literal["equal", "quantiles"], ...] = ("equal", "quantiles")
+        splits: tuple[Split, ...] = ("equal", "quantiles", "adaptive")
         for split in splits:
             yield Replay(
                 "histogram", split, _counting(relation, split), PAID, relation, groups=(1, 3)
@@ -78,7 +79,7 @@ def number_replays() -> Iterator[Replay]:
     def in_session(people: People, place: ReplayPlace) -> Any:
         table = _paid(people, Relation.ADD_REMOVE)
         with Session(table, epsilon=1.0, seed=place.seed) as session:
-            found = {
+            releases = {
                 "quantiles": session.quantiles("pay", epsilon=0.4),
                 "histogram": session.histogram("pay", bins=2, epsilon=0.4),
                 "moments": session.moments("pay", epsilon=0.1),
@@ -86,11 +87,11 @@ def number_replays() -> Iterator[Replay]:
                 "bounds": session.bounds("pay", epsilon=0.025),
                 "regress": session.regress("pay", epsilon=0.025),
             }
-            return found | {"left": repr(session)}
+            return releases | {"left": repr(session)}
 
     def binned(people: People, place: ReplayPlace) -> Any:
-        held = in_bins(_paid(people, Relation.ADD_REMOVE), "pay", 2)
-        return {"schema": held.schema, "shown": repr(held)}
+        table = in_bins(_paid(people, Relation.ADD_REMOVE), "pay", 2)
+        return {"schema": table.schema, "shown": repr(table)}
 
     yield Replay("in_bins", "", binned, PAID, groups=(1, 3))
     said = ("quantiles", "histogram", "moments", "describe", "bounds", "regress")
@@ -104,7 +105,7 @@ def _calling(relation: Relation, options: dict[str, Any]) -> Any:
     return call
 
 
-def _counting(relation: Relation, split: Literal["equal", "quantiles"]) -> Any:
+def _counting(relation: Relation, split: Split) -> Any:
     def call(people: People, place: ReplayPlace) -> Any:
         table = _paid(people, relation)
         return histogram(table, "pay", bins=3, split=split, epsilon=1.0, seed=place.seed)

@@ -77,11 +77,13 @@ class AskedMoments(VerbRequest):
                 raise ParameterError(f"{name}={shown(said)} is not a list of names; give one")
             else:
                 object.__setattr__(self, name, tuple(said) or default)
-            held = getattr(self, name)
-            if not held:
+            names = getattr(self, name)
+            if not names:
                 raise ParameterError(f"{name}= is empty; name at least one")
-            if len(set(held)) < len(held):
-                raise ParameterError(f"{name}={list(held)} names one twice; name each once")
+            if len(set(names)) < len(names):
+                raise ParameterError(f"{name}={list(names)} names one twice; name each once")
+        if self.by is None:
+            object.__setattr__(self, "by", ())
         if isinstance(self.by, str) or not isinstance(self.by, Sequence):
             raise ParameterError(f"by={shown(self.by)} is not a list; give a list of columns")
         for each in self.statistics:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from winnow.core.checks import probability
 from winnow.release.tables.errors import quantile
+from winnow.release.tables.spread import BinSpread
 
 Floats = NDArray[np.float64]
 _HALF = 0.5
@@ -44,6 +45,24 @@ class Estimates:
         return self.estimate - reach, self.estimate + reach
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BinnedSums(Estimates):
+    """Sums of values that are declared in bins: each counts as the middle of its bin.
+
+    Intervals reach as many times further as there may be rows, by as much as a mean may be off.
+    """
+
+    counts: Estimates
+    means: Means
+    spread: BinSpread
+
+    def _ends(self, missed: float) -> tuple[Floats, Floats]:
+        low, high = super()._ends(missed / 3)
+        rows = np.maximum(self.counts._ends(missed / 3)[1], 0.0)
+        less, more = self.spread.beyond(*self.means.of_middles(missed / 3))
+        return low - rows * less, high + rows * more
+
+
 @dataclass(frozen=True, eq=False)
 class Ratio:
     """A noisy sum s over a noisy count n of values that lie within -half and half.
@@ -75,8 +94,8 @@ class Ratio:
         it is 0, the middle of the range.
         """
         below = self._count**2 + self.count_error**2
-        found = self._cut * self._count / np.where(below > 0, below, 1.0)
-        return np.asarray(np.clip(found, -self.half, self.half))
+        ratio = self._cut * self._count / np.where(below > 0, below, 1.0)
+        return np.asarray(np.clip(ratio, -self.half, self.half))
 
     @property
     def standard_error(self) -> Floats:
@@ -114,13 +133,20 @@ class Means(Estimates):
 
     middle: float = 0.0
     ratio: Ratio | None = None
+    spread: BinSpread | None = None
+    """Of values that are declared in bins: how far they may lie from the middles."""
 
     @classmethod
-    def of(cls, ratio: Ratio, law: str, middle: float) -> Means:
+    def of(cls, ratio: Ratio, law: str, middle: float, spread: BinSpread | None = None) -> Means:
         """The means that a ratio of noisy numbers stands for, seen from the middle."""
-        return cls(middle + ratio.point, ratio.standard_error, law, 0.0, middle, ratio)
+        return cls(middle + ratio.point, ratio.standard_error, law, 0.0, middle, ratio, spread)
 
     def _ends(self, missed: float) -> tuple[Floats, Floats]:
+        ends = self.of_middles(missed)
+        return ends if self.spread is None else self.spread.around(*ends)
+
+    def of_middles(self, missed: float) -> tuple[Floats, Floats]:
+        """The ends of intervals, every value being what it counts as."""
         assert self.ratio is not None
         low, high = self.ratio.ends(missed, self.law)
         ends = self.middle + low, self.middle + high
@@ -129,7 +155,7 @@ class Means(Estimates):
     def unknown(self, level: float = 0.95) -> NDArray[np.bool_]:
         """Where the interval is all of the range: there are too few rows for the noise."""
         assert self.ratio is not None
-        low, high = self.interval(level)
+        low, high = self.of_middles(1 - level)
         return np.asarray(high - low >= 2 * self.ratio.half * (1 - 1e-9))
 
 
@@ -161,5 +187,5 @@ def _upper(s: Floats, n: Floats, e: Floats, c: Floats, half: float) -> Floats:
     root = np.sqrt(np.maximum((s * c) ** 2 + a * e**2, 0.0))
     above = np.where(whole | (s < 0), 1.0, a)
     below = np.where(whole | (s >= 0), -1.0, s * n - root)
-    found = np.where(s >= 0, (s * n + root) / above, (s**2 - e**2) / below)
-    return np.where(whole, half, np.minimum(found, half))
+    ratio = np.where(s >= 0, (s * n + root) / above, (s**2 - e**2) / below)
+    return np.where(whole, half, np.minimum(ratio, half))
