@@ -251,24 +251,26 @@ def _scale(variance: Fraction) -> Fraction:
 
 def _kept(tape: Tape, candidates: Integers, variance: Fraction) -> NDArray[np.bool_]:
     """Which clocks exceed their g, exactly."""
-    size = len(candidates)
-    clock, clock_error = noise(
-        Law.EXPONENTIAL, tape.words(0, size), tape.extension(np.arange(size), 0)[:, 0], None
-    )
+    words = tape.words(0, len(candidates))
     centre = variance / _scale(variance)
     distance = np.abs(candidates).astype(np.float64) - float(centre)
     rounding = 2.0**-52 * (np.abs(candidates) + float(centre))
     wide = 2.0 * float(variance)
     exponent = distance * distance / wide
-    error = (
-        clock_error
-        + _RELATIVE * exponent
-        + (2.0 * np.abs(distance) + rounding) * rounding / wide * (1.0 + 2.0**-40)
+    error = _RELATIVE * exponent + (2.0 * np.abs(distance) + rounding) * rounding / wide * (
+        1.0 + 2.0**-40
     )
+    clock, known = first_clocks(words)
     gap = clock - exponent
     kept = gap > 0
-    for place in np.flatnonzero(~(np.abs(gap) > error)):
-        kept[place] = _exceeds(tape, int(place), int(candidates[place]), variance)
+    unsure = np.flatnonzero(~(np.abs(gap) > known + error))
+    if len(unsure):
+        extension = tape.extension(unsure, 0)[:, 0]
+        clock, known = noise(Law.EXPONENTIAL, words[unsure], extension, None)
+        gap = clock - exponent[unsure]
+        kept[unsure] = gap > 0
+        for place in unsure[~(np.abs(gap) > known + error[unsure])]:
+            kept[place] = _exceeds(tape, int(place), int(candidates[place]), variance)
     return np.asarray(kept, np.bool_)
 
 
