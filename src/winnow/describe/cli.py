@@ -11,7 +11,7 @@ from winnow.cli.options import (
 )
 from winnow.cli.private_table import PrivateTable
 from winnow.cli.reporting import reported
-from winnow.describe.request import Describe
+from winnow.describe.request import Describe, PlannedDescription
 
 EXAMPLES = """\
 Examples:
@@ -45,7 +45,7 @@ winnow plan describe --schema schema.json --epsilon 1
 @reported()
 def plan(
     schema: SchemaOption,
-    asked: Typed[Describe],
+    asked: Typed[PlannedDescription],
     columns: ColumnsOption = None,
     assumed: AssumedTable = ASSUMED,
 ) -> None:
