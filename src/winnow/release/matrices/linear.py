@@ -47,8 +47,11 @@ PLANNED_EXPLICIT = 128
 MOST_FITTED = 10**7
 """Cells of a distribution that is fitted."""
 _MOST_FITTED_ENTRIES = 2 * 10**7
+"""Entries of the queries that a distribution is fitted to: of more, some are enough."""
 _MOST_ENTRIES = 2 * 10**8
+"""Entries of a matrix that is inverted, or of the lengths of ranges times codes."""
 _MOST_RANGES = 5_000
+"""Ranges whose largest error is simulated one by one; of more, a bound on all is."""
 
 
 class Solution(Protocol):
