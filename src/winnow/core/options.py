@@ -70,6 +70,10 @@ class Option:
 
 EPSILON = Option("The privacy loss of this call in total.", "E", above=0)
 """The option that every request has."""
+LEVEL = Option(
+    "The probability with which each interval holds; it costs nothing.", "P", above=0, below=1
+)
+COLUMN = Option("The column: numbers on a public grid, or codes.", "COLUMN")
 
 
 @dataclass(frozen=True)
@@ -174,6 +178,11 @@ class Field:
         """Whether it takes a list of numbers, which a line writes with commas."""
         lists = (get_args(kind)[0] for kind in self.kinds if get_origin(kind) is Sequence)
         return str not in self.kinds and any(part not in (str, int) for part in lists)
+
+    @property
+    def names(self) -> bool:
+        """Whether it takes a list of names."""
+        return self.kinds == (Sequence[str],)
 
     @property
     def single(self) -> bool:
