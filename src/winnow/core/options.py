@@ -248,11 +248,6 @@ def _options(record: type[Any]) -> Iterator[Field]:
                 yield Field(each.name, plain, option, each.default)
 
 
-def chooser(record: type[Any]) -> Field | None:
-    """The option of a request that chooses its method, where it has one."""
-    return next((f for f in options(record) if isinstance(f.option, Methods)), None)
-
-
 class Checked:
     """A record whose options are checked when it is made: types, words and ranges."""
 
