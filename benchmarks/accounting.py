@@ -291,7 +291,7 @@ def programmes() -> dict[str, tuple[Programme, bool]]:
     private = Lost(Noise(some(1, 10), 5), some(1, 10**9))
     gumbel = BoundedRange(some(1, 10), HERE)
     counted = Noise(some(1, 10), 10)
-    session = CappedRounds(20, some(1, 10), 110, HERE)
+    session = Compose((Gaussian(10, HERE), CappedRounds(34, some(29, 2000), 124, HERE)))
     careful = CappedRounds(20, some(1, 50), 100, HERE)
     pairs = wn.marginals(2).over(wn.Schema.parse({"a": 4, "b": 5}))
     terms = ReleaseTerms(pairs, 1.0, DELTA, wn.Relation.ADD_REMOVE)
@@ -306,7 +306,7 @@ def programmes() -> dict[str, tuple[Programme, bool]]:
         "private labels every week, 5 a person, epsilon 0.1": ([(private, 52)], False),
         "nine tables every month, Gaussian": ([(tables, 12)], True),
         "six tables every month, Laplace, epsilon 0.2": ([(Noise(some(1, 5), 6), 12)], False),
-        "a session of questions, 20 updates at 0.1": ([(session, 1)], True),
+        "a session of questions: tables, then 34 updates at 0.0145": ([(session, 1)], True),
         "one release by MWEM, the number of rows private": ([(mwem, 1)], True),
         "itemsets every month, the method chosen by a look, epsilon 0.11": (
             [(Noise(some(1, 100), 1), 12), (chosen, 12)], False),

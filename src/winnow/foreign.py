@@ -95,13 +95,13 @@ def guarded(function: Callable[P, T]) -> Callable[P, T]:
 
 def guarded_methods(kind: type[T]) -> type[T]:
     """Guard every public method of a class, those that are added later too."""
-    for name, held in list(vars(kind).items()):
+    for name, member in list(vars(kind).items()):
         if name.startswith("_"):
             continue
-        if isinstance(held, FunctionType):
-            setattr(kind, name, guarded(held))
-        elif isinstance(held, classmethod):
-            setattr(kind, name, classmethod(guarded(held.__func__)))
+        if isinstance(member, FunctionType):
+            setattr(kind, name, guarded(member))
+        elif isinstance(member, classmethod):
+            setattr(kind, name, classmethod(guarded(member.__func__)))
     return kind
 
 

@@ -23,14 +23,14 @@ _SHOWN = (1e-5, 1e-6, 1e-9)
 
 
 class Odometer(Budget):
-    """A budget without a cap: nothing is refused, and ``spent_at`` says what was spent so far.
+    """A budget without a cap: it refuses nothing, and ``spent_at`` says what was spent so far.
 
-    ``odometer.spent_at(delta)`` is an epsilon for all that was charged, at any delta. It is valid
-    at any time: what is asked, and when somebody stops or looks, may depend on everything that was
-    released before. Where a cap can be fixed beforehand, a ``Budget`` of that cap lets about 15 %
-    more be asked for the same statement: having no cap has that price.
+    ``odometer.spent_at(delta)`` is an epsilon for everything that was charged, at any delta. It is
+    valid at any time: what you ask, and when you stop or look, may depend on everything that was
+    released. If you can fix a cap beforehand, a ``Budget`` with that cap allows about 15 % more
+    for the same statement.
 
-    Give it to any verb or session as ``budget=``. ``wn.Odometer.of(budget)`` reads the charges of
+    Pass it to any verb or session as ``budget=``. ``wn.Odometer.of(budget)`` reads the charges of
     another budget, also of one in a ledger. ``plot()`` draws delta against epsilon.
 
     Formal guarantee
@@ -78,8 +78,8 @@ class Odometer(Budget):
     def spent_at(self, delta: Real) -> Guarantee:
         """What was spent so far, at a delta; deltas of the releases themselves are added to it."""
         with self._lock:
-            found, unit = self._spent, self._unit
-        stated = found.guarantee(delta)
+            spent, unit = self._spent, self._unit
+        stated = spent.guarantee(delta)
         return stated if unit is None else stated.about(unit)
 
     def profile(self, deltas: Sequence[Real]) -> list[tuple[float, float]]:

@@ -70,22 +70,24 @@ Asked = TypeVar(
 
 
 class Session:
-    """One budget and one neighbour relation for several releases about the same people.
+    """Several releases about the same people, under one budget and one neighbour relation.
 
-    The guarantee of everything released together is the cap (epsilon, delta), whatever
-    was asked and in whatever order.
+    The guarantee of everything released together is the cap (epsilon, delta), whatever is asked
+    and in whatever order.
 
-    With ``ledger`` (a file, or a postgresql:// address) and ``dataset`` (a label that the
-    steward chooses) every charge is recorded before its noise is drawn; a later session on
-    the same label goes on with what is left, and its cap is the one that was fixed first
-    (epsilon and delta may then be left out). With a ``table`` its columns can be named:
-    ``session.top_k("occupation", k=5, epsilon=0.2)``.
+    With ``ledger`` (a file, or a postgresql:// address) and ``dataset`` (a label that you choose),
+    every charge is recorded before its noise is drawn. A later session on the same label continues
+    with what is left. Its cap is the one that was fixed first, so epsilon and delta may be left
+    out.
 
-    ``budget`` is one of your own instead: ``wn.Budget(..., unit=)``, or of a ledger
+    With a ``table``, verbs take names of its columns: ``session.top_k("occupation", k=5,
+    epsilon=0.2)``.
+
+    ``budget`` is a budget of your own: ``wn.Budget(..., unit=)``, or one of a ledger,
     ``winnow.privacy.ledger.RecordedBudget(ledger, dataset, analyst=)``.
 
-    A session is about one privacy unit: that of its table, of its budget, or of its first
-    release. Releases about another one are refused.
+    A session has one privacy unit: that of its table, of its budget, or of its first release.
+    Releases about another unit are refused.
     """
 
     @guarded

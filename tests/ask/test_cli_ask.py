@@ -182,7 +182,7 @@ def test_a_session_is_gone_on_with(files: Path) -> None:
     first = run(files, "--state", state, text="sex = Female\n")
     again = run(files, "--state", state, text=":budget\nsex = Male\n")
     assert first.exit_code == again.exit_code == 0
-    assert "going on with" in again.stderr and "1 of 100" in again.stdout
+    assert "continuing" in again.stderr and "1 of 100" in again.stdout
     assert "recommended" not in again.stderr
 
 
@@ -238,7 +238,7 @@ def test_a_session_can_be_recorded(files: Path) -> None:
     opened = Ledger.open(ledger)
     assert opened.verify(head=receipt["ledger"]).ok
     refused = run(files, *options, "--json")
-    assert refused.exit_code == 3 and "CappedRounds" in refused.stderr
+    assert refused.exit_code == 3 and "asks for epsilon 8 and delta 1e-06" in refused.stderr
     opened.open_dataset(
         "again", epsilon=8, delta=1e-6, delta_for_events=1e-7, relation="substitution"
     )

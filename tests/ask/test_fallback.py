@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ from winnow.ask.audit.fallback import (
 )
 from winnow.ask.questions import taken
 from winnow.errors import LedgerError
-from winnow.privacy import Compose, zcdp_cost, zcdp_rho
+from winnow.privacy import Compose, zcdp_cost
+from winnow.privacy.limits import half_squared
 from winnow.read.crossing import unsafe_true_answers
 
 SCHEMA = Schema.parse({"a": 4, "b": 3, "c": 5})
@@ -101,8 +103,8 @@ def test_the_charge_has_a_part_for_them(warm: float, relation: Relation) -> None
     event = plan.event
     assert isinstance(event, Compose)
     assert plan.guarantee.epsilon <= 1 and plan.guarantee.delta <= 1e-6
-    rho = float(zcdp_rho(1, 1e-6))
-    first = float(zcdp_cost(event.events[0]).rho) / rho
+    whole = float(half_squared(Fraction(1), Fraction(1, 10**6)))
+    first = float(zcdp_cost(event.events[0]).rho) / whole
     assert (warm + 0.25) * 0.999 < first <= warm + 0.25
     sizes = plan.expected
     same = planned(SCHEMA, fallback=0, updates=sizes.rounds.updates, **asked).expected

@@ -42,7 +42,7 @@ from winnow.ask.state import CellState, ImplicitState, PointState
 from winnow.ask.terms import Terms
 from winnow.ask.warm_start import fitted_start
 from winnow.core.workloads.reductions import phi_of_rows, sample_cells
-from winnow.privacy import CappedRounds, Compose, zcdp_cost
+from winnow.privacy import CappedRounds, Compose, guarantee_of, zcdp_cost
 
 SCHEMA = Schema.parse({"a": 4, "b": 3, "c": 5})
 HISTOGRAM = np.random.default_rng(7).multinomial(200_000, np.random.default_rng(8).dirichlet(
@@ -415,8 +415,9 @@ def test_by_default_a_session_starts_from_pairs_where_that_should_help() -> None
     assert plan.threshold.entropy == pytest.approx(math.log(60) + math.log(100))
     assert "counts of all pairs of columns" in plan.told(session.guarantee)
     assert "counts of all pairs of columns, then at most" in session.receipt.mechanism
-    zcdp, cold = zcdp_cost(session.receipt.event), opened()
-    Budget(1, 1e-6, "substitution", delta_for_events=zcdp.delta).charge(session.receipt.event)
+    cold, event = opened(), session.receipt.event
+    Budget(1, 1e-6, "substitution").charge(event, stated=session.guarantee)
+    assert 1 - 1e-3 < guarantee_of(event, 1e-6).epsilon <= 1  # all of it is used
     assert cold.sizes.start is None
     asked = wn.marginals(2).over(SCHEMA)
     errors = [
@@ -425,6 +426,15 @@ def test_by_default_a_session_starts_from_pairs_where_that_should_help() -> None
     ]
     assert max(errors) < 0.01 and session.updates == 0 < cold.updates
     assert planned(SCHEMA, n=200_000, epsilon=1, delta=1e-6, max_queries=200_000).expected == plan
+
+
+@pytest.mark.parametrize(("warm", "used"), [(0.2, 0.999), (0.9, 0.999), (0.99, 0.9)])
+def test_tables_and_rounds_together_use_all_of_the_charge(warm: float, used: float) -> None:
+    """Also where the tables alone take more than rhos allow; at .99 rhos size them."""
+    plan = planned(SCHEMA, n=200_000, epsilon=1, delta=1e-6, max_queries=5000, warm_start=warm)
+    assert used < guarantee_of(plan.event, 1e-6).epsilon <= 1
+    with pytest.raises(InputError, match=r"private enough|could be off by all"):
+        planned(SCHEMA, n=100, epsilon=1e-9, delta=1e-6, max_queries=50, warm_start=warm)
 
 
 @pytest.mark.parametrize(

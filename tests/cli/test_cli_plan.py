@@ -335,7 +335,7 @@ def test_the_demo_tells_its_story(tmp_path: Path) -> None:
         "noisy count",
         "labels are private, and their counts are wanted",
         "top.png",
-        "All tables of two columns",
+        "The workload is all two-way tables",
         "part of the workload",
         "report.html",
         "all genuine",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from collections.abc import Callable
@@ -46,8 +47,15 @@ def numbers() -> wn.SealedTable:
     return wn.read_table(ROWS, schema=NUMBERED, unit="row", relation="add-remove")
 
 
-def visits(source: Any = FRAME, **how: Any) -> wn.SealedCounts:
-    return wn.counts(source, item="b", person="person", max_items=2, **how)
+def visits(source: Any = FRAME, *, max_items: Any = 2, **how: Any) -> wn.SealedCounts:
+    return wn.counts(source, item="b", person="person", max_items=max_items, **how)
+
+
+def points() -> wn.Labelled:
+    return wn.labelled(
+        POINTS, np.where(POINTS[:, 0] > 0, "yes", "no"), classes=["no", "yes"],
+        schema={name: {"range": [-1, 1], "bins": 4} for name in "xy"}, relation="add-remove",
+    )  # fmt: skip
 
 
 def joined() -> wn.Join:
@@ -91,13 +99,20 @@ VERBS: dict[str, Verb] = {
     ),
     "moments": lambda **ask: wn.moments(numbers(), "b", ["mean", "deviation"], **ask),
     "moments, by group": lambda **ask: wn.moments(numbers(), "b", ["mean"], by=["a"], **ask),
-    "regression": lambda **ask: wn.regress(numbers(), "b", **ask),
     "quantiles": lambda **ask: wn.quantiles(
         numbers(), "b", [0.25, 0.5], method=wn.Halving(), **ask
     ),
     "quantiles, of few numbers": lambda **ask: wn.quantiles(numbers(), "b", [0.25, 0.5], **ask),
     "quantiles, by group": lambda **ask: wn.quantiles(numbers(), "b", [0.5], by=["a"], **ask),
+    "quantiles, three": lambda **ask: wn.quantiles(numbers(), "b", [0.25, 0.5, 0.75], **ask),
+    "regress": lambda **ask: wn.regress(numbers(), "b", ["a"], **ask),
     "labels": lambda **ask: wn.labels(visits(), **ask),
+    "labels, a bound to be found": lambda **ask: wn.labels(visits(max_items="auto"), **ask),
+    "labels, truncated Laplace": lambda **ask: wn.labels(
+        visits(), method=wn.TruncatedLaplace(), **ask
+    ),
+    "top_k, a bound to be found": lambda **ask: wn.top_k(visits(max_items="auto"), k=2, **ask),
+    "select, large margin": lambda **ask: wn.select([900, 3, 1], method=wn.LargeMargin(), **ask),
     "labels, of a join": lambda **ask: wn.labels(visits(joined()), **ask),
     "top_k, private items": lambda **ask: wn.top_k(visits(), k=2, **ask),
     "top_k, by group": lambda **ask: wn.top_k(visits(by="a"), k=2, **ask),
@@ -119,12 +134,8 @@ VERBS: dict[str, Verb] = {
         wn.lp_problem([[1, 0], [0, 1]], [100, 90], [1, 1], opt=90),
         method=wn.ScalarSides(sensitivity=1), **ask,
     ),
-    "learn": lambda **ask: wn.learn(
-        wn.labelled(
-            POINTS, np.where(POINTS[:, 0] > 0, "yes", "no"), classes=["no", "yes"],
-            schema={name: {"range": [-1, 1], "bins": 4} for name in "xy"}, relation="add-remove",
-        ), **ask,
-    ),
+    "learn": lambda **ask: wn.learn(points(), **ask),
+    "learn, calibrated": lambda **ask: wn.learn(points(), calibrated=True, **ask),
 } | {
     f"itemsets, {'public' if known else 'private'} items, k={k}{', counts' * counted}": (
         lambda known=known, k=k, counted=counted, **ask: wn.itemsets(
@@ -142,6 +153,15 @@ EACH = [
     for verb in VERBS
 ]
 """One way of each verb in 'make test'; the other ways run in 'make test-extras'."""
+
+
+def test_every_verb_is_here() -> None:
+    verbs = {
+        name for name in dir(wn)
+        if inspect.isfunction(made := getattr(wn, name))
+        and {"epsilon", "budget"} <= set(inspect.signature(made).parameters)
+    }  # fmt: skip
+    assert verbs == {name.split(",")[0] for name in (*PURE, *VERBS)}
 
 
 def left_to_ask(budget: wn.Budget) -> dict[str, Any]:

@@ -66,6 +66,7 @@ EXACT = [
     Compose((Repeat(PureDP(0.1, HERE), 5), Repeat(DiscreteLaplace(20, HERE), 20))),
     Repeat(Compose((PureDP(0.05, HERE), Repeat(DiscreteLaplace(40, HERE), 4))), 6),
     CappedRounds(20, 0.1, 110, HERE),
+    Compose((Gaussian(10, HERE), CappedRounds(34, 0.0145, 124, HERE))),
     Compose((DiscreteLaplace(5, HERE), AnyOf((Gaussian(8, HERE), Repeat(PureDP(0.05, HERE), 9))))),
 ]
 

@@ -332,7 +332,7 @@ def test_a_fit_out_of_work_says_so() -> None:
     assert not short.ended and "ran out of work" in short.note
     assert not fit(SHAPE, tables, 10**6).quality.note
     far = FitQuality(1.0, 1.0, 0.0, 1.0, 1, 1.0, distance=0.02, noise=0.001)
-    assert "no room" in far.note and not FitQuality(1.0, 1.0, 0.0, 1.0, 1, 1.0, 0.001, 0.001).note
+    assert "too small" in far.note and not FitQuality(1.0, 1.0, 0.0, 1.0, 1, 1.0, 0.001, 0.001).note
 
 
 # -- more accurate tables, a better model ------------------------------------------------------

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import winnow as wn
 from reference.adaptive_adversary import Floats, Law, discrete_gaussian
 from winnow import Budget, BudgetExceeded, GuaranteeError, InputError, Relation
 from winnow.privacy import (
@@ -23,6 +26,7 @@ from winnow.privacy import (
     DiscreteLaplace,
     Event,
     Gaussian,
+    Guarantee,
     PureDP,
     Repeat,
     Truncated,
@@ -39,7 +43,7 @@ from winnow.privacy.discrete_gaussian import normal_delta
 from winnow.privacy.refusals import scaled
 from winnow.privacy.residue import needed
 
-ADD = Relation.ADD_REMOVE
+ADD, SUB = Relation.ADD_REMOVE, Relation.SUBSTITUTION
 
 sizes = st.floats(1e-3, 0.6)
 any_event = st.one_of(
@@ -316,3 +320,30 @@ def test_a_sum_that_an_older_version_kept_for_composition_alone_stays_so() -> No
     assert cap.follows(used, used + Amount(Fraction(1, 1000), Fraction(0), Fraction(1, 10**7)))
     unconverted = Amount(Fraction(9, 100), Fraction(101, 200) * delta)
     assert cap.follows(unconverted, unconverted + later)
+
+
+def test_a_release_is_refused_in_the_epsilon_that_it_states() -> None:
+    """What is said to fit is granted."""
+    ask = partial(wn.plan.release, wn.plan.table({"a": 3, "b": 4}, rows=300), wn.marginals(2))
+    budget = Budget(1, 1e-6, "substitution")
+    for used, left in ((PureDP(0.6, SUB), r"0\.4"), (Gaussian(25, SUB), r"0\.2\d*")):
+        budget.charge(used)
+        asked = ask(epsilon=0.7, delta=5e-7, method=wn.MWEM(rounds=3), budget=budget)
+        said = (
+            rf"this release asks for epsilon 0\.7 and delta 5e-07, and .*; epsilon ({left}) would"
+        )
+        with pytest.raises(BudgetExceeded, match=said) as refused:
+            budget.charge(asked.event, stated=asked.guarantee)
+        (fitting,) = re.findall(said, str(refused.value))
+        fits = ask(epsilon=float(fitting), delta=5e-7, method=wn.MWEM(rounds=3), budget=budget)
+        assert budget._fits(fits.event, fits.guarantee)
+
+
+def test_where_nothing_is_left_what_states_no_epsilon_is_refused_or_granted_by_its_delta() -> None:
+    """Noise so large that epsilon is 0 at this delta, asked of a budget whose epsilon is used."""
+    budget = Budget(1, 1e-6, ADD)
+    budget.charge(PureDP(1, ADD))
+    little = Guarantee(0, 1e-6, ADD)
+    budget.charge(Gaussian(5 * 10**5, ADD), stated=little)
+    with pytest.raises(BudgetExceeded, match="of 1 is left"):
+        budget.charge(Gaussian(5 * 10**5, ADD), stated=little)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from decimal import Decimal, getcontext
 from pathlib import Path
 
 import numpy as np
@@ -96,6 +97,19 @@ def test_every_order_of_an_event_is_its_worst_law(size: float) -> None:
     grid = np.log(np.max(mass * np.exp(u * t) + (1 - mass) * np.exp(u * (t - size)), axis=0))
     assert (found >= grid - 1e-15).all()
     assert (found <= grid * (1 + 1e-3) + 1e-11).all()
+
+
+@pytest.mark.parametrize("size", ["0.0007376655282885664", "0.002", "1e-5"])
+def test_large_orders_of_a_range_are_rounded_up(size: str) -> None:
+    """Against the formula in fifty digits, where all its logarithms but one are near 0."""
+    getcontext().prec = 50
+    found = orders_of(BoundedRange(float(size), HERE))
+    r = Decimal(size)
+    for u, claimed in list(zip(map(Decimal, ORDERS.tolist()), found.tolist(), strict=True))[12:]:
+        above, part = (1 - (-r * (1 + u)).exp()).ln(), (1 - (-r * u).exp()).ln()
+        t = above + (u / (1 + u)).ln() + r - part
+        exact = above + u * t - (1 + u).ln() - (1 - (-r).exp()).ln()
+        assert exact <= Decimal(claimed) <= exact * (1 + Decimal("1e-3"))
 
 
 def test_compositions_add_and_choices_take_the_largest() -> None:

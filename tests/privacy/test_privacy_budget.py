@@ -203,7 +203,7 @@ def test_events_with_a_delta_need_their_part_set_aside() -> None:
 
 def test_a_large_charge_to_a_zcdp_budget_is_told_what_would_fit() -> None:
     budget = Budget(1, 1e-6, accountant="zcdp")
-    with pytest.raises(BudgetExceeded, match=r"0\.22 of the epsilon that was asked for"):
+    with pytest.raises(BudgetExceeded, match=r"left; about epsilon 0\.22 would fit"):
         budget.charge(PureDP(1, ADD))
     budget.charge(PureDP(0.22, ADD))
     Budget(1, 1e-6).charge(PureDP(1, ADD))

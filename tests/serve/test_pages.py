@@ -326,7 +326,7 @@ def test_pages_with_what_is_used_and_left_say_why_these_need_not_sum_to_the_cap(
     with visiting(served, who) as browser:
         for address in ("/", "/datasets/people"):
             page = browser.get(address).text
-            assert page.count("because privacy loss composes: what a charge takes") == 1
+            assert page.count("because privacy loss composes: several charges") == 1
 
 
 def test_an_analyst_has_one_spending_on_the_page_of_a_dataset(served: Served) -> None:
@@ -352,7 +352,7 @@ def test_what_a_charge_takes_and_leaves_stands_beside_why_these_need_not_add_up(
         planned = browser.post("/datasets/people/compose", asked).text
         empty = browser.get("/datasets/people/compose?kind=tabulate").text
     assert "Left afterwards" in planned and "Left afterwards" not in empty
-    assert planned.count("because privacy loss composes: what a charge takes") == 1
+    assert planned.count("because privacy loss composes: several charges") == 1
     assert "because privacy loss composes" not in empty
 
 

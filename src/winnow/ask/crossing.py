@@ -73,12 +73,12 @@ class PrivateCounts:
             return int(counted)
         if self._histogram is not None:
             return int(self._sets.sum(self._histogram, question.codes))
-        held = np.ones(len(self._weights), np.bool_)
+        met = np.ones(len(self._weights), np.bool_)
         for column, codes in question.codes.items():
             mask = np.zeros(self._schema.shape[column], np.bool_)
             mask[codes] = True
-            held &= mask[self._codes[column]]
-        return sum_of(self._weights[held])
+            met &= mask[self._codes[column]]
+        return sum_of(self._weights[met])
 
     def tables(self, ways: int) -> list[NDArray[np.int64]]:
         """The counts of all cells of all tables of so many columns, each table flat."""

@@ -31,7 +31,7 @@ class AskMethod(Method, ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class Independent(AskMethod):
-    """Noise on every answer: for few questions, at most as many as are paid for."""
+    """Noise on every answer, up to the number of questions paid for; for few questions."""
 
     def plan(self, asked: Ask, about: AboutTable) -> AskPlan:
         """Gaussian noise on so many counts."""
@@ -42,7 +42,7 @@ class Independent(AskMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class MultiplicativeWeights(AskMethod):
-    """A hypothesis answers, and learns where a private test finds it off: for many questions."""
+    """A hypothesis answers, and learns where a private test finds it wrong; for many questions."""
 
     updates: Annotated[
         int | None,
@@ -92,7 +92,7 @@ class MultiplicativeWeights(AskMethod):
     universe: Annotated[
         Any,
         Option(
-            "Keep the hypothesis on so many sampled cells (with smoothness=; alpha: as many as "
+            "Keep the hypothesis on this many sampled cells (with smoothness=; alpha: as many as "
             "alpha= needs), or on those of a public list: for a command a CSV file, a label for "
             "each column.",
             "CELLS|FILE",

@@ -108,7 +108,7 @@ def resumed_session(
     ledger_key: str | Path | None,
     dataset: str | None = None,
 ) -> Opened:
-    """Go on with the session of a state file, without a second charge."""
+    """Continue the session of a state file, without a second charge."""
     journal = Journal.open(state, table)
     recorded = None
     try:

@@ -80,17 +80,17 @@ class Question:
             )
         checked: dict[int, Integers] = {}
         for column in sorted(self.codes):
-            held = np.array(self.codes[column], np.int64)
-            if not 0 <= column < len(self.schema.shape) or held.ndim != 1:
+            codes = np.array(self.codes[column], np.int64)
+            if not 0 <= column < len(self.schema.shape) or codes.ndim != 1:
                 raise ParameterError(f"column {column} is not a position in the schema")
-            inside = not held.size or (held[0] >= 0 and held[-1] < self.schema.shape[column])
-            if not inside or not (held[1:] > held[:-1]).all():
+            inside = not codes.size or (codes[0] >= 0 and codes[-1] < self.schema.shape[column])
+            if not inside or not (codes[1:] > codes[:-1]).all():
                 raise ParameterError(
                     f"the codes of column {column} do not ascend within 0 to "
                     f"{self.schema.shape[column] - 1}"
                 )
-            held.flags.writeable = False
-            checked[column] = held
+            codes.flags.writeable = False
+            checked[column] = codes
         # Read-only as the arrays are: what is counted must be what was checked.
         object.__setattr__(self, "codes", MappingProxyType(checked))
 
@@ -113,9 +113,9 @@ class Question:
         """A key that equal questions share, however they were written."""
         if self.codes is not None:
             content = hashlib.blake2b(b"product %s " % str(self.bound).encode(), digest_size=20)
-            for column, held in self.codes.items():
-                content.update(b"%d:%d:" % (column, len(held)))
-                content.update(held.tobytes())
+            for column, codes in self.codes.items():
+                content.update(b"%d:%d:" % (column, len(codes)))
+                content.update(codes.tobytes())
             return content.digest()
         assert self.units is not None
         content = hashlib.blake2b(b"%d %s " % (self.grid, str(self.bound).encode()), digest_size=20)
@@ -137,17 +137,17 @@ class Question:
             return np.asarray(self.units / self.grid)
         assert self.codes is not None
         inside = np.ones(self.schema.shape, np.bool_)
-        for column, held in self.codes.items():
+        for column, codes in self.codes.items():
             mask = np.zeros(self.schema.shape[column], np.bool_)
-            mask[held] = True
+            mask[codes] = True
             inside &= mask.reshape([-1 if i == column else 1 for i in range(inside.ndim)])
         return inside.ravel().astype(np.float64)
 
     def to_dict(self) -> dict[str, Any]:
         """The question as plain data, ready for JSON."""
         if self.codes is not None:
-            held = [[column, codes.tolist()] for column, codes in self.codes.items()]
-            return {"codes": held, "label": self.label}
+            conditions = [[column, codes.tolist()] for column, codes in self.codes.items()]
+            return {"codes": conditions, "label": self.label}
         assert self.units is not None
         packed = zlib.compress(np.ascontiguousarray(self.units, "<i4").tobytes())
         return {
@@ -162,17 +162,17 @@ class Question:
         """No fewer bytes than a product set takes as JSON."""
         assert self.codes is not None
         digits = [len(str(self.schema.shape[column])) + 1 for column in self.codes]
-        held = sum(
+        length = sum(
             len(codes) * size for codes, size in zip(self.codes.values(), digits, strict=True)
         )
-        return 32 + 24 * len(digits) + held + len(json.dumps(self.label))
+        return 32 + 24 * len(digits) + length + len(json.dumps(self.label))
 
     @classmethod
     def from_dict(cls, schema: Schema, document: Mapping[str, Any]) -> Question:
         """The question that ``to_dict`` described."""
         label = str(document.get("label", ""))
         if "codes" in document:
-            codes = {int(c): np.array(held, np.int64) for c, held in document["codes"]}
+            codes = {int(c): np.array(listed, np.int64) for c, listed in document["codes"]}
             return cls(schema, codes, label=label)
         packed = zlib.decompress(base64.b64decode(document["units"]))
         units = np.frombuffer(packed, "<i4").astype(np.int64)
@@ -209,7 +209,7 @@ class KnownConditions:
             return question_of(self._schema, where(conditions))  # which refuses it
         conjunction = [self._condition(name, given) for name, given in conditions.items()]
         conjunction.sort(key=itemgetter(0))
-        codes = {place: held for place, held, _ in conjunction if held is not None}
+        codes = {place: inside for place, inside, _ in conjunction if inside is not None}
         label = ", ".join(words for _, _, words in conjunction)
         return Question._of_masks(self._schema, codes, label)
 
@@ -219,10 +219,10 @@ class KnownConditions:
         if known is None:
             place = self._schema.position(name)
             mask = mask_of(self._schema.columns[place], given)
-            (held,) = mask.nonzero()
-            held.flags.writeable = False
+            (codes,) = mask.nonzero()
+            codes.flags.writeable = False
             words = set_words(self._schema, place, mask)
-            known = place, held if len(held) < len(mask) else None, words
+            known = place, codes if len(codes) < len(mask) else None, words
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
             self._known[key] = known
@@ -264,10 +264,10 @@ def _question(schema: Schema, part: Part, query: int) -> Question:
     match part.form:
         case ProductSets(sets):
             for column, mask in sets[query].items():  # ascending, and so are the codes
-                (held,) = mask.nonzero()
-                if len(held) < len(mask):
-                    held.flags.writeable = False
-                    codes[column] = held
+                (inside,) = mask.nonzero()
+                if len(inside) < len(mask):
+                    inside.flags.writeable = False
+                    codes[column] = inside
             return Question._of_masks(schema, codes, label)
         case WholeTable(columns):
             cell = query

@@ -49,7 +49,7 @@ class Remembered:
         slot = int.from_bytes(key[:8], "little")
         while True:
             slot &= self._slots - 1
-            held = bytes(self._table[_BYTES * slot : _BYTES * (slot + 1)])
-            if held in (key, _EMPTY):
+            stored = bytes(self._table[_BYTES * slot : _BYTES * (slot + 1)])
+            if stored in (key, _EMPTY):
                 return _BYTES * slot
             slot += 1

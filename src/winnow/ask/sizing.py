@@ -64,6 +64,7 @@ from winnow.privacy import (
     zcdp_rho,
 )
 from winnow.privacy.capped import lost_mass
+from winnow.privacy.limits import half_squared
 
 MOST_UPDATES = 10**6
 """A limit of work."""
@@ -94,6 +95,13 @@ def _sized(terms: Terms) -> Sized[WeightsSizes]:
     universe = universe_of(terms)
     if terms.method.calibration == "paper":
         return _paper(terms, universe)
+    try:
+        return _calibrated(terms, universe)
+    except ParameterError:  # shares of what rhos allow leave something for rhos to be sized by
+        return _calibrated(replace(terms, accountant="zcdp"), universe)
+
+
+def _calibrated(terms: Terms, universe: WeighedCells) -> Sized[WeightsSizes]:
     warm, spare = _shares(terms)
     prior = None if warm == 0 else Gaussian(_multiplier(terms, warm), terms.relation)
     fallback = None
@@ -106,13 +114,12 @@ def _sized(terms: Terms) -> Sized[WeightsSizes]:
     if prior is not None and ways == warm_start.PAIRS and warm_start.by_default(terms):
         updates = warm_start.capped_updates(updates, entropy, ends=fallback is None)
     initial = _first(prior, fallback, terms)
-    accountant = terms.accountant if initial is None else "zcdp"
     capped = calibrate_capped(
         updates,
         epsilon=terms.epsilon,
         delta=terms.delta,
         relation=terms.relation,
-        accountant=accountant,
+        accountant=terms.accountant,
         initial=initial,
         lost=terms.lost,
     )
@@ -122,7 +129,7 @@ def _sized(terms: Terms) -> Sized[WeightsSizes]:
         rows_per_person=int(terms.rows_per_person),
         max_queries=int(terms.max_queries),
         beta=float(terms.beta),
-        accountant=accountant,
+        accountant=terms.accountant,
         universe=universe,
         rounds=Rounds(updates=updates, epsilon=capped.epsilon, steps=capped.steps, noise=noise),
         threshold=_threshold(terms, updates, noise, entropy, ends=fallback is None),
@@ -222,8 +229,9 @@ def _shares(terms: Terms) -> tuple[Fraction, Fraction]:
 
 def _multiplier(terms: Terms, share: Fraction) -> float:
     """Of Gaussian noise that this share of the charge pays for."""
-    rho = float(zcdp_rho(terms.epsilon, terms.delta)) * float(share)
-    return float(f"{1 / math.sqrt(2 * rho) * 1.0001:.5g}")
+    target = exact("epsilon", terms.epsilon), exact("delta", terms.delta)
+    rho = zcdp_rho(*target) if terms.accountant == "zcdp" else half_squared(*target)
+    return float(f"{1 / math.sqrt(2 * float(rho) * float(share)) * 1.0001:.5g}")
 
 
 def _first(

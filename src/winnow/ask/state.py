@@ -82,13 +82,13 @@ class CellState:
         for column in sorted(dropped, key=lambda place: -self._shape[place]):
             axis = left.index(column)
             left.remove(column)
-            found = self._sums.get(tuple(left))
-            if found is None:
-                found = np.add.reduce(table, axis=axis)
-                if self._summed + found.size <= len(self._weights):
-                    self._sums[tuple(left)] = found
-                    self._summed += found.size
-            table = found
+            table_sum = self._sums.get(tuple(left))
+            if table_sum is None:
+                table_sum = np.add.reduce(table, axis=axis)
+                if self._summed + table_sum.size <= len(self._weights):
+                    self._sums[tuple(left)] = table_sum
+                    self._summed += table_sum.size
+            table = table_sum
         return np.ascontiguousarray(table).ravel()
 
     def check(self, question: Question) -> None:
@@ -97,14 +97,14 @@ class CellState:
     def answer(self, question: Question) -> float:
         """A sum over the cells that the question holds."""
         if question.codes is not None:
-            held = self._tables.sum(question.codes)
-            if held is None:
-                held = self._sets.sum(self._weights, question.codes)
-            held = float(held)
+            total = self._tables.sum(question.codes)
+            if total is None:
+                total = self._sets.sum(self._weights, question.codes)
+            total = float(total)
         else:
             assert question.units is not None
-            held = float(question.units @ self._weights) / question.grid
-        return min(1.0, max(0.0, held / self._mass))
+            total = float(question.units @ self._weights) / question.grid
+        return min(1.0, max(0.0, total / self._mass))
 
     def update(self, question: Question, log_factor: float) -> None:
         """A step on the cells that the question holds; the mass is summed anew."""
@@ -163,17 +163,17 @@ class PointState:
 
     def _held(self, question: Question) -> NDArray[np.bool_]:
         assert question.codes is not None
-        held = np.ones(len(self._weights), np.bool_)
+        inside = np.ones(len(self._weights), np.bool_)
         for column, codes in question.codes.items():
             mask = np.zeros(question.schema.shape[column], np.bool_)
             mask[codes] = True
-            held &= mask[self._columns[column]]
-        return held
+            inside &= mask[self._columns[column]]
+        return inside
 
     def answer(self, question: Question) -> float:
         """A sum over those of the cells that the question holds."""
-        held = float(self._weights[self._held(question)].sum())
-        return min(1.0, max(0.0, held / self._mass))
+        total = float(self._weights[self._held(question)].sum())
+        return min(1.0, max(0.0, total / self._mass))
 
     def update(self, question: Question, log_factor: float) -> None:
         """A step on those of the cells that the question holds."""
@@ -231,9 +231,9 @@ class ImplicitState:
                 mass = self._mass(place, group, start)
                 base += mass
                 top += self._log_sum(group, start, question) if touched else mass
-            for column, held in question.codes.items():
+            for column, codes in question.codes.items():
                 if not any(column in group for group in groups):
-                    top += _log(float(start[column][held].sum()))
+                    top += _log(float(start[column][codes].sum()))
             inside.append(top)
             whole.append(base)
         ratio = np.logaddexp.reduce(inside) - np.logaddexp.reduce(whole)
@@ -316,9 +316,9 @@ class ImplicitState:
             for axis, mass in enumerate(masses):
                 weights *= mass[digits[axis]]
             exponent = np.zeros(len(places))
-            for held, factor in members:
+            for codes, factor in members:
                 within = np.ones(len(places), np.bool_)
-                for axis, mask in held:
+                for axis, mask in codes:
                     within &= mask[digits[axis]]
                 exponent[within] += factor
             top = float(exponent.max())

@@ -153,7 +153,7 @@ def enumerate_choices(
     rows: int,
 ) -> AuditResult:
     """One result, in epsilon, over all tables of up to three rows and all moves of a person."""
-    found = [
+    neighbour_pairs = [
         (table, table + by)
         for size in range(4)
         for places in combinations_with_replacement(range(cells), size)
@@ -161,14 +161,14 @@ def enumerate_choices(
         for by in person_moves(cells, rows, relation)
         if by.any() and (table + by).min() >= 0
     ]
-    compared = of_neighbours(law, found, len(found))
+    compared = of_neighbours(law, neighbour_pairs, len(neighbour_pairs))
     return enumeration(
         claim,
         mechanism,
         relation,
         guarantee_of(mechanism.promise(relation).event).epsilon,
         max(float(np.abs(p - q).max()) for p, q in compared),
-        f"over {len(found)} pairs of neighbours",
+        f"over {len(neighbour_pairs)} pairs of neighbours",
         case=f", {rows} row{'s' if rows > 1 else ''} per person",
     )
 

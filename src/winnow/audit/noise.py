@@ -44,9 +44,9 @@ def _spread(variance: Fraction, times: int) -> Floats:
     reach = math.ceil(_WIDE * math.sqrt(variance)) + 1
     z = np.arange(-reach, reach + 1)
     mass = np.exp(-(z**2) / (2 * float(variance)))
-    found = np.zeros(2 * reach * abs(times) + 1)
-    found[:: abs(times)] = mass / mass.sum()
-    return found
+    spread = np.zeros(2 * reach * abs(times) + 1)
+    spread[:: abs(times)] = mass / mass.sum()
+    return spread
 
 
 def _shifted(noise: Fraction, by: int) -> tuple[Floats, Floats]:

@@ -45,14 +45,14 @@ def as_twin(fault: str, audit: str, result: AuditResult) -> AuditResult:
 
 def summary(results: Sequence[AuditResult]) -> str:
     """One line per kind, then every failure by name."""
-    total, held = Counter(r.kind for r in results), Counter(r.kind for r in results if r.passed)
-    lines = [f"{kind}: {held[kind]} of {total[kind]} passed" for kind in KINDS if total[kind]]
+    total, passed = Counter(r.kind for r in results), Counter(r.kind for r in results if r.passed)
+    lines = [f"{kind}: {passed[kind]} of {total[kind]} passed" for kind in KINDS if total[kind]]
     for result in results:
         if not result.passed:
             lines.append(
                 f"FAILED ({result.kind}): {result.claim} "
                 f"Claimed {result.claimed:.6g}, measured {result.measured:.6g}. {result.detail}"
             )
-    if len(results) == sum(held.values()):
+    if len(results) == sum(passed.values()):
         lines.append(f"All {len(results)} audits passed.")
     return "\n".join(lines)

@@ -87,13 +87,13 @@ def run_audits(
     spread over that many new ones; a script that asks for them needs the usual
     ``if __name__ == "__main__":``.
     """
-    found: dict[int, list[AuditResult]] = {}
+    by_kind: dict[int, list[AuditResult]] = {}
     for place, results in _decided(quick, seed, processes):
         for result in results:
-            found.setdefault(place, []).append(result)
+            by_kind.setdefault(place, []).append(result)
             if progress is not None:
                 progress(result.claim)
-    in_order = chain.from_iterable(found[place] for place in sorted(found))
+    in_order = chain.from_iterable(by_kind[place] for place in sorted(by_kind))
     return sorted(in_order, key=lambda result: KINDS.index(result.kind))
 
 

@@ -205,7 +205,7 @@ def _bounds(hits_p: Integers, draws_p: int, hits_q: Integers, draws_q: int, delt
 @lru_cache(maxsize=128)
 def telling_pair(model: Model, boxes: Boxes, draws: int, delta: float = 0.0) -> Pair:
     """Neighbours that so many draws should tell apart best, by their exact probabilities."""
-    best, found = -np.inf, Pair((), ())
+    best, pair = -np.inf, Pair((), ())
     for bases, steps in model.instances(boxes, quick=True):
         neighbours = model.neighbours(bases, steps)
         p = np.exp(np.repeat(model.rows(bases), len(steps), axis=0))
@@ -215,8 +215,8 @@ def telling_pair(model: Model, boxes: Boxes, draws: int, delta: float = 0.0) -> 
         if highest > best + _TIE:
             place, best = int(np.argmax(expected > highest - _TIE)), highest
             scores, neighbour = bases[place // len(steps)], neighbours[place]
-            found = Pair(tuple(map(int, scores)), tuple(map(int, neighbour)))
-    return found
+            pair = Pair(tuple(map(int, scores)), tuple(map(int, neighbour)))
+    return pair
 
 
 def _expected(p: Floats, q: Floats, draws: int, delta: float) -> Floats:

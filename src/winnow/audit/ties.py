@@ -49,11 +49,11 @@ class RandomTies(Model):
         by_code = np.argsort(codes)
         orders, total = list(permutations(range(d))), np.zeros((len(scores), len(outcomes)))
         for order in orders:
-            found = np.exp(self.inner.log_probabilities(scores[:, order]))
+            chances = np.exp(self.inner.log_probabilities(scores[:, order]))
             names = np.append(order, -1)  # -1 stays what it is
             renamed = outcomes.copy()
             renamed[:, : self.labels] = names[outcomes[:, : self.labels]]
             columns = by_code[np.searchsorted(codes[by_code], (renamed + 1) @ digits)]
-            total[:, columns] += found
+            total[:, columns] += chances
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(total / len(orders)), np.float64)

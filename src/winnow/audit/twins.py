@@ -215,7 +215,7 @@ def enumerated_twins() -> list[Twin]:
             people,
             0,
         ),
-        *(Twin(*found, people, 0) for found in broken_on_unknown_universes()),
+        *(Twin(*twin, people, 0) for twin in broken_on_unknown_universes()),
         Twin(*broken_leads(), people, 0),
         Twin(
             "people have many items, and the noise is for one",

@@ -32,8 +32,8 @@ def show_comparison(plans: Plans) -> None:
             lambda p: p.error_quantile,
             "how far the pick lies behind the best, in score units, on the assumed gaps",
         ),
-        ("mean\nerror", lambda p: p.expected_error, "the same, on average"),
-        (f"bound\n{confident}", lambda p: p.bound, "the same, for any data"),
+        ("mean\nerror", lambda p: p.expected_error, "the mean of that distance"),
+        (f"bound\n{confident}", lambda p: p.bound, "how far it may lie behind for any data"),
         ("for\ntarget", lambda p: p.epsilon_for_target, f"the epsilon for {first.target}"),
     ]
     if all(p.epsilon == p.epsilon_for_target for p in every):

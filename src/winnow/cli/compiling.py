@@ -165,7 +165,7 @@ def compile_all() -> None:
     done = sum(bool(kernel.signatures) for kernel in KERNELS)
     if not folders:
         raise SavingError(
-            f"{done} loops were compiled, and no folder that may be written keeps them; name one "
+            f"{done} loops were compiled, but no writable folder keeps them; name one "
             "in NUMBA_CACHE_DIR, here and for later runs"
         )
     console().print(f"{done} compiled loops are kept in {os.path.commonpath(folders)}")

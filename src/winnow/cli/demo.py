@@ -169,7 +169,7 @@ def _tell(out: Path, seed: int | None) -> None:
         if (out / name).exists():
             show.print(Text.assemble((f"  {out / name}", "bold"), f"  {about}"), soft_wrap=True)
 
-    heading("Now you: three commands that work as they stand")
+    heading("Now you: three commands that run as printed")
     for line in next_commands(out):
         show.print(f"  {line}", style="cyan", soft_wrap=True)
 

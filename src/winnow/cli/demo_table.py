@@ -50,7 +50,7 @@ def synthetic_table(folder: Path, budget: Budget, seed: int | None) -> None:
     people = write_people(folder)
     show.print(
         f"{PEOPLE:,} made-up people say how they live and whether they feed birds. The schema of "
-        "the table is public, its rows are not. All tables of two columns are wanted:"
+        "the table is public, its rows are not. The workload is all two-way tables:"
     )
     bar = RoundsBar()
     table = read_table(

@@ -90,8 +90,8 @@ def init(
         typer.Option(
             "--delta-for-events",
             metavar="D",
-            help="With --accountant zcdp: the part of delta set aside for mechanisms that need a "
-            "delta of their own.",
+            help="With --accountant gaussian or zcdp: the part of delta set aside for mechanisms "
+            "that need a delta of their own.",
         ),
     ] = 0.0,
     relation: RelationOption = Relation.ADD_REMOVE,
@@ -110,7 +110,7 @@ def init(
             "--accountant",
             metavar="NAME",
             help="pure (default without a delta), combined (default with one; it serves every "
-            "command), or zcdp (for experts).",
+            "command), gaussian (for a long series of small releases), or zcdp (for experts).",
         ),
     ] = None,
     key: KeyOption = None,
@@ -193,7 +193,9 @@ def verify(
     head: Annotated[
         list[str] | None,
         typer.Option(
-            "--head", metavar="HEAD", help="The line 'ledger' of a receipt; may be given often."
+            "--head",
+            metavar="HEAD",
+            help="The line 'ledger' of a receipt; may be given several times.",
         ),
     ] = None,
     key: KeyOption = None,

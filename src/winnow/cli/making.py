@@ -92,22 +92,22 @@ def _options(bundle: type[Any], kind: Any) -> list[Parameter]:
 def _bundled(bundle: type[Any], given: dict[str, Any]) -> Any:
     """A bundle of what was given for its options, which are taken out; bundles may hold others."""
     hints = get_type_hints(bundle, include_extras=True)
-    held: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for f in fields(bundle):
         record = record_in(hints[f.name])
         if record is not None:
-            held[f.name] = typed(record, given)
+            values[f.name] = typed(record, given)
         elif is_dataclass(hints[f.name]):
-            held[f.name] = _bundled(hints[f.name], given)
+            values[f.name] = _bundled(hints[f.name], given)
         else:
-            held[f.name] = given.pop(f.name)
-    return bundle(**held)
+            values[f.name] = given.pop(f.name)
+    return bundle(**values)
 
 
 SOURCES = """
 A table may also lie in a database: duckdb:FILE#TABLE, spark:TABLE, or env:NAME#TABLE and \
 file:PATH#TABLE, where a variable or a private file holds the address postgresql://... One SELECT \
-may stand in the place of TABLE.
+may take the place of TABLE.
 """
 
 
@@ -159,13 +159,13 @@ class OwnCommand(TyperCommand):
         named = typed_options.get("settings") or os.environ.get(f"{PREFIX}_SETTINGS")
         words = tuple(ctx.command_path.split()[1:])
         file = Path(named) if named else None
-        found = [
+        settings = [
             each
             for each in found_elsewhere(self.params, words, file)
             if each[0] not in typed_options
         ]
-        ctx.default_map = {name: value for name, value, _ in found}
-        ctx.meta["elsewhere"] = sources = {name: source for name, _, source in found}
+        ctx.default_map = {name: value for name, value, _ in settings}
+        ctx.meta["elsewhere"] = sources = {name: source for name, _, source in settings}
         return sources
 
     def invoke(self, ctx: Any) -> Any:

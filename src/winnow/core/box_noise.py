@@ -48,8 +48,8 @@ def box_noise(tape: Tape, vectors: int, size: int, scale: Fraction) -> Integers:
 
 def _kept(tape: Tape, radii: Integers, size: int) -> NDArray[np.bool_]:
     """Each with the probability prod_i (2r + 1)/(2 (r + i)), decided exactly."""
-    held = radii.astype(np.float64)[:, None]
-    chance = np.prod((2 * held + 1) / (2 * (held + np.arange(1, size + 1))), axis=1)
+    columns = radii.astype(np.float64)[:, None]
+    chance = np.prod((2 * columns + 1) / (2 * (columns + np.arange(1, size + 1))), axis=1)
     drawn = tape.extension(np.arange(len(radii)), 0)[:, 0].astype(np.float64) * 2.0**-_FIRST
     kept = drawn < chance
     for place in np.flatnonzero(~(np.abs(drawn - chance) > _ROUNDED)):

@@ -181,8 +181,8 @@ def kept(*types: type) -> Callable[[Callable[P, T]], Callable[P, T]]:
         @wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> T:
             if plain.issuperset(map(type, args)) and plain.issuperset(map(type, kwargs.values())):
-                found: T = remembered(*args, **kwargs)
-                return found
+                result: T = remembered(*args, **kwargs)
+                return result
             return function(*args, **kwargs)
 
         return call

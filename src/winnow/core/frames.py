@@ -79,8 +79,8 @@ def labelled(labels: Sequence[Any], codes: NDArray[Any]) -> NDArray[Any]:
         return numbers
     named = np.empty(len(labels), object)
     named[:] = labels
-    found: NDArray[Any] = named[codes]
-    return found
+    values: NDArray[Any] = named[codes]
+    return values
 
 
 def as_frame(columns: Columns, frame: str) -> Any:

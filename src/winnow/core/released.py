@@ -193,8 +193,8 @@ class Released(InNotebook, Framed, Generic[T]):
         if isinstance(value, InNotebook):
             card = value._card()
         elif isinstance(value, list):
-            held = list_columns(value)
-            card = columns_card(f"{len(value):,} released", held, 1)
+            columns = list_columns(value)
+            card = columns_card(f"{len(value):,} released", columns, 1)
         else:
             card = pairs_card("Released", [("value", str(value))])
         seeded = [("seeded:", "for tests only, not private")]

@@ -18,12 +18,12 @@ P = TypeVar("P")
 
 @dataclass(frozen=True)
 class Run:
-    """How a release runs: none of it changes what is promised or which law is drawn.
+    """How a release runs. It changes neither the guarantee nor the distribution of the result.
 
-    ``memory`` bounds what a plan may use. ``pad_to`` holds the result back (and an error after the
-    charge) until so many seconds after the call, or until a multiple of that if it takes longer;
-    "plan" takes a public estimate of four times what it takes. ``progress`` is called with (steps
-    done, steps in all).
+    ``memory`` bounds what a plan may use. ``pad_to`` holds the result (and an error after the
+    charge) back until that many seconds after the call, or until a multiple of that if it takes
+    longer; "plan" takes four times a public estimate. ``progress`` is called with (steps done,
+    steps in all).
     """
 
     memory: str | int = "4GB"

@@ -198,7 +198,7 @@ def _counting(
 def _counted(schema: Schema, bins: dict[str, Bins | None]) -> Schema:
     """The columns with bins in the place of numbers."""
     pairs = ((column, bins[column.name]) for column in schema.columns)
-    return Schema(tuple(c if held is None else bins_column(c.name, held.size) for c, held in pairs))
+    return Schema(tuple(c if bins is None else bins_column(c.name, bins.size) for c, bins in pairs))
 
 
 def _draw(
@@ -221,8 +221,8 @@ def _draw(
             for place, each in enumerate(quantiles)
         }
         columns: list[ColumnSummary] = [
-            summed_up(column, bins[column.name], held, means, ranks.get(column.name), asked)
-            for column, held in zip(schema.columns, tables.tables, strict=True)
+            summed_up(column, bins[column.name], counts, means, ranks.get(column.name), asked)
+            for column, counts in zip(schema.columns, tables.tables, strict=True)
         ]
         assert tables.total is not None
         return Description.of(tables.total, tuple(columns), float(asked.level))

@@ -97,13 +97,20 @@ class ColumnSummary:
         """Statistic, value, standard error, interval, and by how many rows it is off."""
         none = float("nan")
         for name in ("missing", "mean", "deviation"):
-            held = getattr(self, name)
-            if held is not None:
-                yield name, held.value, held.standard_error, held.low, held.high, none
+            number = getattr(self, name)
+            if number is not None:
+                yield name, number.value, number.standard_error, number.low, number.high, none
         for each in self.quantiles:
             yield f"quantile {each.quantile:g}", each.value, none, none, none, each.rank_error
-        for value, held in self.top:
-            yield f"rows with {value}", held.value, held.standard_error, held.low, held.high, none
+        for value, number in self.top:
+            yield (
+                f"rows with {value}",
+                number.value,
+                number.standard_error,
+                number.low,
+                number.high,
+                none,
+            )
         if self.histogram is not None:
             columns = self.histogram.to_columns()
             for row in zip(*(columns[name].tolist() for name in _OF_BINS), strict=True):
@@ -113,12 +120,12 @@ class ColumnSummary:
     def _card(self) -> Card:
         if self.histogram is not None:
             return replace(self.histogram._card(), title=self.name)
-        held = [number for _, number in self.top]
+        numbers = [number for _, number in self.top]
         columns: Columns = {
             "is": plain_column([value for value, _ in self.top]),
-            "rows": np.array([number.value for number in held]),
-            "low": np.array([number.low for number in held]),
-            "high": np.array([number.high for number in held]),
+            "rows": np.array([number.value for number in numbers]),
+            "low": np.array([number.low for number in numbers]),
+            "high": np.array([number.high for number in numbers]),
         }
         left, title = self.values - len(self.top), self.name
         if left > 0:
@@ -131,22 +138,22 @@ class ColumnSummary:
         """This column as plain data, ready for JSON."""
         document: dict[str, Any] = {"name": self.name}
         for name in ("missing", "mean", "deviation"):
-            held = getattr(self, name)
-            if held is not None:
-                document[name] = asdict(held)
+            number = getattr(self, name)
+            if number is not None:
+                document[name] = asdict(number)
         if self.quantiles:
             document["quantiles"] = [asdict(each) for each in self.quantiles]
         if self.histogram is not None:
             document["histogram"] = self.histogram.to_dict()
         else:
             document["values"] = self.values
-            document["top"] = [{"is": value, **asdict(held)} for value, held in self.top]
+            document["top"] = [{"is": value, **asdict(number)} for value, number in self.top]
         return document
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> ColumnSummary:
         """The column that ``to_dict`` wrote."""
-        held = {
+        numbers = {
             name: Described(**document[name])
             for name in ("missing", "mean", "deviation")
             if name in document
@@ -154,7 +161,7 @@ class ColumnSummary:
         bins, top = document.get("histogram"), document.get("top", [])
         return cls(
             document["name"],
-            **held,
+            **numbers,
             quantiles=tuple(DescribedQuantile(**each) for each in document.get("quantiles", [])),
             histogram=None if bins is None else ReleasedHistogram.from_dict(bins),
             top=tuple(
@@ -205,8 +212,8 @@ class Description(Plotted, Saved):
         lines += [(each.name, *line) for each in self.columns for line in each.lines()]
         heads = ("column", "statistic", "value", "standard_error", "low", "high", "rank_error")
         return {
-            head: plain_column(_of_one_kind(held))
-            for head, held in zip(heads, zip(*lines, strict=True), strict=True)
+            head: plain_column(_of_one_kind(values))
+            for head, values in zip(heads, zip(*lines, strict=True), strict=True)
         }
 
     def table(self) -> tuple[list[str], list[list[str]]]:
@@ -222,7 +229,7 @@ class Description(Plotted, Saved):
             line += [number_text(q.value) for q in each.quantiles] or [""] * len(asked)
             most = max((q.rank_error for q in each.quantiles), default=None)
             line.append("" if most is None else f"{most:,.0f} rows")
-            line.append(each.shape or ", ".join(f"{v}: {held}" for v, held in each.top[:3]))
+            line.append(each.shape or ", ".join(f"{v}: {number}" for v, number in each.top[:3]))
             lines.append(line)
         return heads, lines
 
@@ -313,19 +320,20 @@ def _label(label: Any) -> Any:
     return label if isinstance(label, bool | int | float | str) else str(label)
 
 
-def _all_of(held: Estimates, level: float, *, simultaneous: bool = False) -> list[Described]:
-    low, high = held.interval(level, simultaneous=simultaneous)
-    parts = (held.estimate, held.standard_error, low, high)
+def _all_of(estimates: Estimates, level: float, *, simultaneous: bool = False) -> list[Described]:
+    low, high = estimates.interval(level, simultaneous=simultaneous)
+    parts = (estimates.estimate, estimates.standard_error, low, high)
     rows = zip(*(np.atleast_1d(part).tolist() for part in parts), strict=True)
     return [Described(*row) for row in rows]
 
 
 def _moment(moments: ReleasedMoments, column: str, statistic: str) -> Described:
-    held = moments.of(column, statistic)
+    numbers = moments.of(column, statistic)
     value, low, high = (
-        each if isinstance(each, str) else float(each) for each in (held.value, held.low, held.high)
+        each if isinstance(each, str) else float(each)
+        for each in (numbers.value, numbers.low, numbers.high)
     )
-    return Described(value, float(held.standard_error), low, high)
+    return Described(value, float(numbers.standard_error), low, high)
 
 
 def _quantiles(

@@ -39,8 +39,8 @@ def _learners(codes: list[Any], sizes: list[int]) -> NDArray[np.int8]:
             rules.append(column == value)
             if 0 < value < size - 1:
                 rules.append(column <= value)
-    held = 2 * np.array(rules, np.int8) - 1
-    return np.concatenate([held, -held])
+    signs = 2 * np.array(rules, np.int8) - 1
+    return np.concatenate([signs, -signs])
 
 
 def measure(run: ExperimentRun) -> Findings:
@@ -49,11 +49,11 @@ def measure(run: ExperimentRun) -> Findings:
     label = ADULT.index("income>50K")
     names = [i for i in range(len(ADULT)) if i != label]
     most = run.pick(6000, len(codes[0]))
-    held = _learners([codes[i][:most] for i in names], [list(sizes.values())[i] for i in names])
+    learners = _learners([codes[i][:most] for i in names], [list(sizes.values())[i] for i in names])
     labels = (2 * codes[label][:most] - 1).astype(np.int8)
     train, test = slice(0, 2 * most // 3), slice(2 * most // 3, most)
-    alone = ((held[:, test] == labels[test]).mean(axis=1))[
-        int((held[:, train] == labels[train]).mean(axis=1).argmax())
+    alone = ((learners[:, test] == labels[test]).mean(axis=1))[
+        int((learners[:, train] == labels[train]).mean(axis=1).argmax())
     ]
     rows: Rows = [
         {"arm": "best rule alone", "accuracy": float(alone)},
@@ -68,36 +68,38 @@ def measure(run: ExperimentRun) -> Findings:
             right, took = [], []
             for seed in range(run.pick(2, 5)):
                 start = clock()
-                examples = seal_examples(held[:, train], labels[train])
+                examples = seal_examples(learners[:, train], labels[train])
                 vote = boost(
                     examples, epsilon=epsilon, delta=DELTA, rounds=ROUNDS, advantage=ADVANTAGE,
                     method=Scan() if index == "exact" else Indexed(index="flat"), seed=seed,
                 )  # fmt: skip
                 took.append(since(start))
-                right.append(float((vote.value.vote(held[:, test]) == labels[test]).mean()))
+                right.append(float((vote.value.vote(learners[:, test]) == labels[test]).mean()))
             rows.append({"arm": index, "epsilon": epsilon, "accuracy": right,
                          "seconds": float(np.median(took))})  # fmt: skip
-    parameters = {"delta": DELTA, "rounds": ROUNDS, "advantage": ADVANTAGE, "learners": len(held),
+    parameters = {"delta": DELTA, "rounds": ROUNDS, "advantage": ADVANTAGE,
+                  "learners": len(learners),
                   "rows": most}  # fmt: skip
     return Findings(parameters, rows, source)
 
 
 def judge(measured: Findings) -> Judged:
     """Whether the primitive extends: a vote by lazy selection is as good as one by a scan."""
-    found = {(r["arm"], r["epsilon"]): float(np.mean(r["accuracy"]))
+    shares = {(r["arm"], r["epsilon"]): float(np.mean(r["accuracy"]))
              for r in measured.results if "epsilon" in r}  # fmt: skip
     flat = {r["arm"]: r["accuracy"] for r in measured.results if "epsilon" not in r}
-    levels = sorted({e for _, e in found})
-    apart = max(abs(found["exact", e] - found["flat", e]) for e in levels)
+    levels = sorted({e for _, e in shares})
+    apart = max(abs(shares["exact", e] - shares["flat", e]) for e in levels)
     best = max(flat.values())
     claims = (
         Claim(f"lazy selection extends to boosting: the vote is as accurate as by a scan (within "
               f"{apart:.3f} at every epsilon)", apart < 0.02),
         Claim(f"at ε = 1 the vote beats the best rule alone and the larger class "
-              f"({found['flat', 1.0]:.3f} against {best:.3f})", found["flat", 1.0] > best + 0.005),
-        Claim(f"accuracy rises with epsilon ({found['flat', levels[0]]:.3f} to "
-              f"{found['flat', levels[-1]]:.3f})",
-              found["flat", levels[-1]] > found["flat", levels[0]] + 0.005),
+              f"({shares['flat', 1.0]:.3f} against {best:.3f})",
+              shares["flat", 1.0] > best + 0.005),
+        Claim(f"accuracy rises with epsilon ({shares['flat', levels[0]]:.3f} to "
+              f"{shares['flat', levels[-1]]:.3f})",
+              shares["flat", levels[-1]] > shares["flat", levels[0]] + 0.005),
     )  # fmt: skip
     return Judged(claims, ("the paper only names boosting as a direction; it has no numbers",))
 

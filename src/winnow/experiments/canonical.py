@@ -74,10 +74,10 @@ def _rows(run: ExperimentRun, ranked: Counts, k: int) -> list[dict[str, Any]]:
         for name in NAMES
     }
     grid = window(run, [mechanism_of(name, 1.0, k) for name in NAMES], ranked, k)
-    found = chances(ranked, k, grid, SetDraws(ranked, _draws(run), run.seed))
+    chances_of = chances(ranked, k, grid, SetDraws(ranked, _draws(run), run.seed))
     return [
         {"mechanism": name, "k": k, "epsilon": grid, "epsilon_for_0.999": needed[name],
-         **found[name]}
+         **chances_of[name]}
         for name in NAMES
     ]  # fmt: skip
 
@@ -112,8 +112,8 @@ def judge(measured: Findings) -> Judged:
 
 def _needed(measured: Findings, k: int) -> dict[str, float | None]:
     """The epsilon for a chance of 0.999, by mechanism; None where there is none."""
-    found = {r["mechanism"]: r["epsilon_for_0.999"] for r in measured.results if r["k"] == k}
-    return {name: found.get(name) for name in NAMES}
+    epsilons = {r["mechanism"]: r["epsilon_for_0.999"] for r in measured.results if r["k"] == k}
+    return {name: epsilons.get(name) for name in NAMES}
 
 
 def _event_claim(rows: list[dict[str, Any]]) -> Claim:
@@ -164,12 +164,12 @@ def _drawn(label: str, events: tuple[str, ...], number: str) -> Callable[[Findin
 
 def measure_netflix(run: ExperimentRun) -> Findings:
     """All events on Netflix, for Figures 1 and 5."""
-    found = _measure(run, netflix_counts, "Netflix")
+    measured = _measure(run, netflix_counts, "Netflix")
     ranked = np.sort(netflix_counts(run)[0])[::-1].copy()
     at_one = {
         name: top_chance(mechanism_of(name, 1.0, 1000), ranked, UTILITY) for name in NAMES[:2]
     }
-    return replace(found, parameters={**found.parameters, "top_1000_at_1": at_one})
+    return replace(measured, parameters={**measured.parameters, "top_1000_at_1": at_one})
 
 
 PRINTED = {10: 6, 100: 34, 1000: 81}
@@ -220,8 +220,8 @@ def judge_4(measured: Findings) -> Judged:
     """Exponential noise is the best of the five, at every point."""
     best = points = 0
     for k in sorted({r["k"] for r in measured.results}):
-        found = {r["noise"]: r["top"] for r in measured.results if r["k"] == k}
-        table = np.array([found[str(law)] for law in LAWS], float)
+        chances_by_noise = {r["noise"]: r["top"] for r in measured.results if r["k"] == k}
+        table = np.array([chances_by_noise[str(law)] for law in LAWS], float)
         best += int((table[0] >= table.max(axis=0) - 1e-9).sum())
         points += table.shape[1]
     claims = (

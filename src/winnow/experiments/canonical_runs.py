@@ -134,7 +134,7 @@ def chances(
     utility: Utility = UTILITY,
 ) -> dict[str, dict[str, list[float]]]:
     """By mechanism and event, the chance at each epsilon."""
-    found: dict[str, dict[str, list[float]]] = {}
+    by_mechanism: dict[str, dict[str, list[float]]] = {}
     for name in NAMES:
         rows: dict[str, list[float]] = {"top": []}
         for epsilon in epsilons:
@@ -152,8 +152,8 @@ def chances(
                     drawn = simulated.chances(law, scale, (great(k), good(k)), k)
                     rows.setdefault("great", []).append(drawn[0])
                     rows.setdefault("good", []).append(drawn[1])
-        found[name] = rows
-    return found
+        by_mechanism[name] = rows
+    return by_mechanism
 
 
 def epsilons_of(run: ExperimentRun, low: float = 1e-3, high: float = 100.0) -> list[float]:
@@ -199,10 +199,10 @@ def measure_2(run: ExperimentRun) -> Findings:
         for s in grid:
             counts = _zipf(10_000, s)
             drawn = SetDraws(counts, _draws(run), run.seed)
-            found = chances(counts, k, [1.0], drawn, _IN_STEPS)
+            by_mechanism = chances(counts, k, [1.0], drawn, _IN_STEPS)
             for name in NAMES:
                 for event in ("top", "good"):
-                    by_name[name][event].append(found[name][event][0])
+                    by_name[name][event].append(by_mechanism[name][event][0])
         rows += [{"mechanism": n, "k": k, "s": grid, **by_name[n]} for n in NAMES]
     parameters = {"epsilon": 1.0, "d": 10_000, "total": TOTAL, "draws_for_good": _draws(run)}
     return Findings(parameters, rows, "generated as in the paper")
@@ -238,10 +238,10 @@ def measure_3(run: ExperimentRun) -> Findings:
     for k in SIZES:
         run.progress(f"Canonical: Zipf counts with s = 0.04, k = {k}")
         drawn = SetDraws(counts, _draws(run), run.seed)
-        found = chances(counts, k, grid, drawn, _IN_STEPS)
+        by_mechanism = chances(counts, k, grid, drawn, _IN_STEPS)
         rows += [
             {"mechanism": n, "k": k, "epsilon": grid,
-             **{event: found[n][event] for event in ("top", "good")}} for n in NAMES
+             **{event: by_mechanism[n][event] for event in ("top", "good")}} for n in NAMES
         ]  # fmt: skip
     at_one = {name: each["top"][0]
               for name, each in chances(counts, 10, [1.0], None, _IN_STEPS).items()}  # fmt: skip
@@ -273,13 +273,13 @@ def _by(rows: Rows, event: str) -> dict[tuple[str, int], Floats]:
 
 def _mean_lead(rows: Rows, event: str) -> dict[int, float]:
     """How far CANONICAL is ahead of ONESHOT, on average over what is drawn."""
-    found = _by(rows, event)
-    return {k: float((found[NAMES[0], k] - found[NAMES[2], k]).mean()) for k in SIZES}
+    by_mechanism = _by(rows, event)
+    return {k: float((by_mechanism[NAMES[0], k] - by_mechanism[NAMES[2], k]).mean()) for k in SIZES}
 
 
 def _widest(rows: Rows, k: int) -> float:
-    found = _by(rows, "top")
-    return float((found[NAMES[0], k] - found[NAMES[2], k]).max())
+    by_mechanism = _by(rows, "top")
+    return float((by_mechanism[NAMES[0], k] - by_mechanism[NAMES[2], k]).max())
 
 
 def _most_times(rows: Rows) -> dict[int, float]:
@@ -287,10 +287,10 @@ def _most_times(rows: Rows) -> dict[int, float]:
 
     Only where it is a chance worth having, a tenth; what is below a ten-thousandth counts as that.
     """
-    found, times = _by(rows, "top"), {}
+    by_mechanism, times = _by(rows, "top"), {}
     for k in SIZES:
-        new = np.minimum(found[NAMES[0], k], found[NAMES[1], k])
-        old = np.maximum(np.maximum(found[NAMES[2], k], found[NAMES[3], k]), 1e-4)
+        new = np.minimum(by_mechanism[NAMES[0], k], by_mechanism[NAMES[1], k])
+        old = np.maximum(np.maximum(by_mechanism[NAMES[2], k], by_mechanism[NAMES[3], k]), 1e-4)
         times[k] = float(np.where(new >= 0.1, new / old, 0.0).max())
     return times
 

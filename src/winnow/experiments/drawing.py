@@ -87,13 +87,13 @@ def finish(axes: Axes, **settings: Any) -> None:
 
 def legend(figure: Figure, axes: Sequence[Axes], columns: int = 3) -> None:
     """One legend below all panels, each name once."""
-    found: dict[str, Any] = {}
+    handles: dict[str, Any] = {}
     for each in axes:
         for handle, label in zip(*each.get_legend_handles_labels(), strict=True):
-            found.setdefault(label, handle)
+            handles.setdefault(label, handle)
     figure.legend(
-        found.values(),
-        found.keys(),
+        handles.values(),
+        handles.keys(),
         loc="outside lower center",
         ncols=columns,
         frameon=False,

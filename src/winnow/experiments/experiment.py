@@ -88,8 +88,8 @@ class ExperimentRun:
         """What several figures of a paper show is computed once."""
         if key not in self._known:
             self._known[key] = compute()
-        found: Result = self._known[key]
-        return found
+        result: Result = self._known[key]
+        return result
 
     def piece(self, name: Sequence[Any], compute: Callable[[], Any]) -> Any:
         """A part of an experiment as plain data, computed unless a run before kept it."""
@@ -156,9 +156,9 @@ class Reproduced:
         claims = self.judged.claims
         if self.measured.stand_in:
             return f"none: {STAND_IN}"
-        held = sum(claim.holds for claim in claims)
-        word = "agrees" if held == len(claims) else "agrees in part" if held else "differs"
-        return f"{word}, {held} of {len(claims)} claims"
+        holding = sum(claim.holds for claim in claims)
+        word = "agrees" if holding == len(claims) else "agrees in part" if holding else "differs"
+        return f"{word}, {holding} of {len(claims)} claims"
 
     @property
     def line(self) -> str:

@@ -108,13 +108,13 @@ def _growth(run: ExperimentRun) -> Rows:
 
 def _timed(run: ExperimentRun, instance: Callable[[], Instance], arm: str) -> dict[str, float]:
     """Seconds per selection of an arm, and those for its index."""
-    held = instance()
+    made = instance()
     if arm == "scan":
-        return {"seconds": scan_seconds(held)}
-    mwem(held, 2, arm, run.seed)  # kernels and index are made before the clock starts
-    took = mwem(held, run.pick(30, 60), arm, run.seed).select_seconds
-    built = held.build_seconds.get(arm, 0.0)
-    held.forget(arm)
+        return {"seconds": scan_seconds(made)}
+    mwem(made, 2, arm, run.seed)  # kernels and index are made before the clock starts
+    took = mwem(made, run.pick(30, 60), arm, run.seed).select_seconds
+    built = made.build_seconds.get(arm, 0.0)
+    made.forget(arm)
     return {"seconds": took, "build_seconds": built}
 
 

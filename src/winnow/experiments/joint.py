@@ -161,10 +161,10 @@ def _back(rows: Rows, data: str, mechanism: str, trials: int) -> float | None:
     None if there are not two k at which enough lists err.
     """
     mine = [r for r in rows if r["data"] == data and r["mechanism"] == mechanism]
-    found = [r["index_where_it_errs"] for r in mine if 2 * r["lists_that_err"] >= trials]
-    if len(found) < 2:
+    errs_at = [r["index_where_it_errs"] for r in mine if 2 * r["lists_that_err"] >= trials]
+    if len(errs_at) < 2:
         return None
-    places = 1 + np.array(found)
+    places = 1 + np.array(errs_at)
     return float((places / np.maximum.accumulate(places)).min())
 
 

@@ -86,27 +86,27 @@ def trials_of(run: ExperimentRun) -> int:
 
 def data_of(run: ExperimentRun) -> dict[str, tuple[Counts, str]]:
     """Ranked counts by data set, and where they are from; in a quick run the largest only."""
-    found = whole_data(run)
+    sets = whole_data(run)
     if not run.quick:
-        return found
-    return {name: (counts[:_QUICK_ITEMS], source) for name, (counts, source) in found.items()}
+        return sets
+    return {name: (counts[:_QUICK_ITEMS], source) for name, (counts, source) in sets.items()}
 
 
 def whole_data(run: ExperimentRun) -> dict[str, tuple[Counts, str]]:
     """All ranked counts by data set, and where they are from."""
 
     def load() -> dict[str, tuple[Counts, str]]:
-        found = {}
+        sets = {}
         for name in TOPK:
             counts = item_counts(run, name)
             if counts is not None:
-                found[name] = (np.sort(counts[0])[::-1].copy(), counts[1])
-        if not found:
+                sets[name] = (np.sort(counts[0])[::-1].copy(), counts[1])
+        if not sets:
             raise DataError(
                 f"{run.data} has none of the data sets {', '.join(TOPK)}; name another folder, or "
                 "leave --data out for generated data"
             )
-        return found
+        return sets
 
     return run.once("joint data", load)
 
@@ -117,10 +117,10 @@ def errors_on(run: ExperimentRun, name: str, mechanisms: tuple[str, ...]) -> Row
     rows: Rows = []
     for mechanism in mechanisms:
         for k in sizes_of(run):
-            found = run.once(
+            errors = run.once(
                 ("joint", name, mechanism, k), partial(_one, run, name, mechanism, k, counts)
             )
-            rows.append({"data": name, "mechanism": mechanism, "k": k, **found})
+            rows.append({"data": name, "mechanism": mechanism, "k": k, **errors})
     return rows
 
 
@@ -182,13 +182,13 @@ def median(rows: Rows, data: str, mechanism: str, metric: str) -> NDArray[Any]:
 
 def curves_of(rows: Rows, data: str, metric: str, pad: float) -> dict[str, Series]:
     """Medians and quartiles of every mechanism that was run, moved up by `pad`."""
-    found = {}
+    curves = {}
     for mechanism in NAMES:
         mine = [r for r in rows if r["data"] == data and r["mechanism"] == mechanism]
         if mine:
             band = np.array([r[metric] for r in mine]) + pad
-            found[mechanism] = Series([r["k"] for r in mine], band[:, 1], band[:, 0], band[:, 2])
-    return found
+            curves[mechanism] = Series([r["k"] for r in mine], band[:, 1], band[:, 0], band[:, 2])
+    return curves
 
 
 def source_of(run: ExperimentRun, *, whole: bool = False) -> str:

@@ -61,8 +61,8 @@ def _shares(off: Any) -> dict[str, float]:
             "largest": float(off.max())}  # fmt: skip
 
 
-def _mean(found: list[dict[str, float]]) -> dict[str, float]:
-    return {key: float(np.mean([each[key] for each in found])) for key in found[0]}
+def _mean(runs: list[dict[str, float]]) -> dict[str, float]:
+    return {key: float(np.mean([each[key] for each in runs])) for key in runs[0]}
 
 
 def _rows(run: ExperimentRun) -> Rows:
@@ -86,26 +86,26 @@ def _row(
     given: Callable[[], PaperProgram], arm: str, rounds: int, seeds: list[int], *, to_the_end: bool
 ) -> dict[str, Any]:
     """Times of an arm, and what it violates if all rounds were run."""
-    held = given()
-    solve(held, arm, 2, SENSITIVITY, 0)  # kernels and index are made before the clock
-    done = [solve(held, arm, rounds, SENSITIVITY, seed) for seed in seeds]
+    instance = given()
+    solve(instance, arm, 2, SENSITIVITY, 0)  # kernels and index are made before the clock
+    done = [solve(instance, arm, rounds, SENSITIVITY, seed) for seed in seeds]
     row: dict[str, Any] = {
-        "m": len(held.sides), "arm": arm, "rounds": rounds,
+        "m": len(instance.sides), "arm": arm, "rounds": rounds,
         "prepare_seconds": done[0].prepare_seconds,
         "round_seconds": min(each.seconds for each in done) / rounds,
     }  # fmt: skip
     if to_the_end:
-        row |= _mean([_shares(held.violations(each.x)) for each in done])
+        row |= _mean([_shares(instance.violations(each.x)) for each in done])
         row["promise"] = done[0].plan.violation
-    held.forget(arm)
+    instance.forget(arm)
     return row
 
 
 def _blind_row(given: Callable[[], PaperProgram]) -> dict[str, Any]:
     """What a point violates that knows no data."""
-    held = given()
-    off = held.violations(np.full(COLUMNS, 1 / COLUMNS))
-    return {"m": len(held.sides), "arm": "uniform", **_shares(off)}
+    instance = given()
+    off = instance.violations(np.full(COLUMNS, 1 / COLUMNS))
+    return {"m": len(instance.sides), "arm": "uniform", **_shares(off)}
 
 
 def _parameters(run: ExperimentRun, **more: Any) -> dict[str, Any]:

@@ -102,15 +102,15 @@ def _potential(
     measured: list[tuple[Any, Any]],
 ) -> NDArray[np.float64]:
     """Repeat the updates, which are public, and compare each hypothesis with the data."""
-    held = data > 0
+    present = data > 0
     weights = np.full(CELLS, 1 / CELLS)
-    found = [_entropy(data[held], weights[held])]
+    entropies = [_entropy(data[present], weights[present])]
     for query, value in measured:
         row = asked.parts[0].row(int(query))
         weights = weights * np.exp(log_step(sizes, float(row @ weights), float(value)) * row)
         weights /= weights.sum()
-        found.append(_entropy(data[held], weights[held]))
-    return np.array(found)
+        entropies.append(_entropy(data[present], weights[present]))
+    return np.array(entropies)
 
 
 def _entropy(data: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
@@ -255,8 +255,8 @@ def _drop(measured: Findings) -> float:
 
 def judge_2(measured: Findings) -> Judged:
     """Lemma IV.3: each update lowers the potential, so they are few."""
-    given, (counted, held) = measured.parameters, measured.results
-    potential, total = np.array(held["potential"]), counted["updates"][-1]
+    given, (counted, potentials) = measured.parameters, measured.results
+    potential, total = np.array(potentials["potential"]), counted["updates"][-1]
     drop = _drop(measured)
     most, entropy = math.log(given["cells"]) / drop, potential[0] / drop
     drops = -np.diff(potential)
@@ -280,8 +280,8 @@ def judge_2(measured: Findings) -> Judged:
 
 def draw_2(measured: Findings) -> Figure:
     """Updates by question, potential by update."""
-    given, (counted, held) = measured.parameters, measured.results
-    drop, potential = _drop(measured), np.array(held["potential"])
+    given, (counted, potentials) = measured.parameters, measured.results
+    drop, potential = _drop(measured), np.array(potentials["potential"])
     most = math.log(given["cells"]) / drop
     figure, (left, right) = panels(1, 2, width=5.6, height=4.4,
                                    title=f"PMW: update rounds, n = {ROWS:,}, N = {CELLS}, "

@@ -111,9 +111,9 @@ def measure_3(run: ExperimentRun) -> Findings:
     for n in run.pick((5000, 50_000), (5000, 16_000, 50_000, 160_000, 500_000)):
         run.progress(f"PMW: error at n = {n:,}")
         seeds = range(run.pick(1, 5))
-        found = [_intervals(512, n, run.pick(300, 2000), s) for s in seeds]
-        rows.append({"panel": "measured", "n": n, "cells": 512, "bound": found[0][1],
-                     "largest": [each[0] for each in found]})  # fmt: skip
+        bounds = [_intervals(512, n, run.pick(300, 2000), s) for s in seeds]
+        rows.append({"panel": "measured", "n": n, "cells": 512, "bound": bounds[0][1],
+                     "largest": [each[0] for each in bounds]})  # fmt: skip
     return Findings({"epsilon": EPSILON, "delta": DELTA, "beta": BETA}, rows, _SOURCE)
 
 

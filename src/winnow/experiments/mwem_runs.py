@@ -132,7 +132,7 @@ def mwem(instance: Instance, rounds: int, arm: str, seed: int, marks: Sequence[i
     distribution = Distribution(instance.workload, instance.rows)
     eta = math.sqrt(math.log(distribution.cells) / rounds)
     wanted = sorted({*marks, rounds})
-    found: list[tuple[float, float]] = []
+    errors: list[tuple[float, float]] = []
     spent = np.empty(rounds)
     for t in range(rounds):
         start = clock()
@@ -140,12 +140,12 @@ def mwem(instance: Instance, rounds: int, arm: str, seed: int, marks: Sequence[i
         spent[t] = since(start)
         gap = (instance.counts[query] + noise[t]) / instance.rows - distribution.answer(query)
         distribution.update(query, math.copysign(eta, gap))
-        if t + 1 == wanted[len(found)]:
-            found.append(instance.error(distribution.average()))
+        if t + 1 == wanted[len(errors)]:
+            errors.append(instance.error(distribution.average()))
     return Trace(
         wanted,
-        [largest for largest, _ in found],
-        [mean for _, mean in found],
+        [largest for largest, _ in errors],
+        [mean for _, mean in errors],
         float(np.median(spent)),
     )
 

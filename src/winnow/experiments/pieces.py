@@ -47,8 +47,8 @@ class Pieces:
         kept = [self._first]
         for line in lines[1:]:
             try:
-                held = json.loads(line)
-                self._known[held["piece"]] = held["value"]
+                piece = json.loads(line)
+                self._known[piece["piece"]] = piece["value"]
             except (ValueError, TypeError, KeyError):
                 break
             kept.append(line)

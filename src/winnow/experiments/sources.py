@@ -52,9 +52,9 @@ def package_adult(columns: tuple[str, ...]) -> tuple[dict[str, int], list[Counts
     sizes, codes = {}, []
     for name in columns:
         values = [row[_TEXT.index(name)] for row in rows]
-        labels, found = np.unique(np.array(values), return_inverse=True)
+        labels, numbers = np.unique(np.array(values), return_inverse=True)
         sizes[name] = len(labels)
-        codes.append(found.astype(np.int64))
+        codes.append(numbers.astype(np.int64))
     return sizes, codes, f"package {_named()}: adult.data"
 
 
@@ -147,8 +147,8 @@ def adult(run: ExperimentRun) -> tuple[dict[str, int], list[Counts], str]:
             columns = [np.ascontiguousarray(codes[:, names.index(name)]) for name in ADULT]
             schema = {name: int(sizes[name]) for name in ADULT}
             return schema, columns, "adult_pgm/adult.csv.gz, the first 32,561 rows"
-    if run.packages and (found := package_adult(ADULT)) is not None:
-        return found
+    if run.packages and (packaged := package_adult(ADULT)) is not None:
+        return packaged
     sizes = dict(zip(ADULT, (9, 16, 7, 6, 5, 2, 2), strict=True))
     return sizes, _mixture(run, list(sizes.values()), 32_561), f"{GENERATED} for ADULT"
 

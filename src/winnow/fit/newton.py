@@ -166,12 +166,12 @@ class Newton:
             if gap <= goal or steps >= _MOST_STEPS or self._left <= 0:
                 break
             direction = self._solved(point, max(goal, gap) / 4.0, most)
-            length, found = self._searched(point, direction)
-            if found is None:
+            length, moved_to = self._searched(point, direction)
+            if moved_to is None:
                 break  # rounding hides every gain
             steps += 1
             most = min(_MOST_PRODUCTS, 2 * most) if length == 1.0 else _FIRST_PRODUCTS
-            point = self._swept(found.mu) if length < _SHORT else found
+            point = self._swept(moved_to.mu) if length < _SHORT else moved_to
         log_z, numbers = self._measured.propagate(point.mu)
         away = numbers - self._measured.observed
         return Fitted(

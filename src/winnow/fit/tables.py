@@ -96,8 +96,9 @@ class FitQuality:
         ):
             return (
                 f"the model, and rows drawn from it, differ from the released answers by "
-                f"{self.distance:.2g} of the rows in a usual table, where noise makes "
-                f"{self.noise:.2g}: it has no room for all tables. Answers are the released tables"
+                f"{self.distance:.2g} of the rows in a typical table, and noise alone by "
+                f"{self.noise:.2g}: the model is too small for all tables. The answers are the "
+                "released tables"
             )
         if not self.ended:
             return (

@@ -19,12 +19,12 @@ class SearchMethod(Method):
 
 @dataclass(frozen=True)
 class Scan(SearchMethod):
-    """Look at every candidate: the fastest in nearly all cases."""
+    """Every candidate is scored; the fastest in nearly all cases."""
 
 
 @dataclass(frozen=True)
 class Indexed(SearchMethod):
-    """Ask an index first: for many candidates with nearly the same chance."""
+    """An index is asked first; for many candidates with nearly the same probability."""
 
     index: Annotated[
         IndexName | None,

@@ -37,7 +37,7 @@ class ItemsetMethod(Method):
 
 
 class Weighted(ItemsetMethod):
-    """A list of k from baskets of a limited weight: for long lists of short baskets."""
+    """Baskets of limited weight, and noise on all itemsets; for long lists of short baskets."""
 
 
 METHODS: tuple[type[Method], ...] = (

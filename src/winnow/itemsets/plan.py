@@ -58,7 +58,7 @@ class ItemsetPlan(Printed, Plan[SealedBaskets, Any]):
 
     @cached_property
     def error(self) -> float | None:
-        """The support from which on the last itemset is found as often as not.
+        """The support at which the last itemset is found half of the time.
 
         None: it is not predicted for this method. Supports are assumed to fall as rank^(-1/3).
         Where auto may take weighted counts instead, these find more below it.
@@ -99,13 +99,13 @@ class ItemsetPlan(Printed, Plan[SealedBaskets, Any]):
         what = "items are private" if self.itemsets is None else f"of {self.itemsets:,}"
         title = (
             f"{self.k:,} itemsets of size {self.size} ({what}), epsilon {self.epsilon:.6g}, delta "
-            f"{self.delta:.6g}: the support from which on the last is found as often as not"
+            f"{self.delta:.6g}: the support at which the last is found half of the time"
         )
         lead = [f"runs: {self.name}, {self.guarantee}"]
         lead += [f"why: {self.reason}"] * bool(self.reason)
         notes = ["if supports fall as rank^(-1/3): assumed, since no data are read"]
         if isinstance(self.mechanism.selection, WeightedOrSelected | WeightedOrCanonical):
-            notes.append("where supports turn out lower, auto finds more by weighted counts")
+            notes.append("if supports are lower, auto finds more by weighted counts")
         rows = [[row.mechanism, f"{math.ceil(row.support):,}"] for row in self.compared]
         return lines_card(title, [["mechanism", "baskets"], *rows], *notes, lead=lead)
 

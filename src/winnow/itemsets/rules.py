@@ -128,14 +128,14 @@ class ItemsetSupports(Plotted, Framed):
         """
         check_confidence(min_confidence)
         probability(level=level)
-        found = [
+        kept_rules = [
             rule
             for itemset in self.itemsets
             for items, then in _sides(itemset)
             if (rule := self._rule(itemset, items, then, float(level))) is not None
             and rule.confidence >= min_confidence
         ]
-        return AssociationRules(sorted(found, key=lambda rule: -rule.confidence))
+        return AssociationRules(sorted(kept_rules, key=lambda rule: -rule.confidence))
 
     def _rule(self, both: Items, items: Items, then: Items, level: float) -> AssociationRule | None:
         ab, a, b, n = (float(self.supports[s]) for s in (both, items, then, ()))
@@ -157,26 +157,26 @@ class ItemsetSupports(Plotted, Framed):
             most = math.prod(s + far for s in below)
             return low / most, high / least if least > 0 else math.inf
 
-        held, lifted = max(0.0, ab), n / (a * b)
+        support, lifted = max(0.0, ab), n / (a * b)
         return AssociationRule(
             items,
             then,
-            min(1.0, held / n),
+            min(1.0, support / n),
             error_of(1 / n, n),
             _share(interval((ab,), (n,))),
-            min(1.0, held / a),
+            min(1.0, support / a),
             error_of(1 / a, a),
             _share(interval((ab,), (a,))),
-            held * lifted,
+            support * lifted,
             error_of(lifted, n, a, b),
             interval((ab, n), (a, b)),
         )
 
     def to_columns(self) -> Columns:
         """The itemsets with their noisy supports, as columns."""
-        held = self.listed()
-        error = np.full(len(held), self.standard_error)
-        support = np.array([noisy for _, noisy in held], np.int64)
+        listed = self.listed()
+        error = np.full(len(listed), self.standard_error)
+        support = np.array([noisy for _, noisy in listed], np.int64)
         names = plain_column(self.itemsets)
         return {"itemset": names, "support": support, "standard_error": error}
 
@@ -236,8 +236,8 @@ def _sides(itemset: Items) -> Iterator[tuple[Items, Items]]:
 
 def subsets_of(itemsets: Sequence[Items]) -> list[Items]:
     """All subsets of some itemsets, each once, the empty one first, then as they come."""
-    found: dict[Items, None] = {(): None}
+    subsets: dict[Items, None] = {(): None}
     for itemset in itemsets:
         for size in range(1, len(itemset) + 1):
-            found.update(dict.fromkeys(combinations(itemset, size)))
-    return list(found)
+            subsets.update(dict.fromkeys(combinations(itemset, size)))
+    return list(subsets)

@@ -58,7 +58,7 @@ def needed_support(selection: Pick, utility: Utility, total: int | None) -> floa
 
 
 def found_from(selection: Pick, utility: Utility, total: int | None) -> float | None:
-    """The support from which on the last itemset is found as often as not; None: not predicted.
+    """The support at which the last itemset is found half of the time; None: not predicted.
 
     Where weighted counts may be taken instead, they find more below it.
     """
@@ -211,7 +211,7 @@ def choose(method: Method | str, wanted: WantedItemsets) -> ItemsetChoice:
     if wanted.total is None:
         return ItemsetChoice(chosen, "the items are private, and a search for a margin costs more")
     others = ", ".join(f"{word} {found[word][1]:.0f}" for word in found if word != best)
-    reason = f"predicted to find itemsets from a support of about {support:.0f} on"
+    reason = f"predicted to find itemsets with a support of at least about {support:.0f}"
     return ItemsetChoice(chosen, f"{reason} ({others})" if others else reason)
 
 
@@ -224,7 +224,7 @@ def _looking(asked: WantedItemsets) -> ItemsetChoice | None:
         whole = WeightedOrCanonical(asked.epsilon, asked.k, 0).sets().set_of(asked.k)
         needed = int(min(_canonical(whole, asked.utility, asked.total), 2.0**50))
         looks: Pick = WeightedOrCanonical(asked.epsilon, asked.k, needed)
-        reason = f"a set stands out from a support of about {needed} on, and weighted counts find "
+        reason = f"a set stands out at a support of about {needed} or more; weighted counts find "
         return _if_possible(looks, asked, f"{reason}more far below")
     if asked.accountant == "pure":  # Gaussian noise has no pure epsilon
         return None
@@ -238,7 +238,7 @@ def _looking(asked: WantedItemsets) -> ItemsetChoice | None:
     )
     looks = WeightedOrSelected(asked.epsilon, selection, counts, needed)
     known = "the items are private: " if asked.total is None else ""
-    reason = f"{known}{best} finds itemsets from a support of about {needed} on, and weighted "
+    reason = f"{known}{best} finds itemsets with a support of about {needed} or more; weighted "
     return _if_possible(looks, asked, f"{reason}counts find more below")
 
 

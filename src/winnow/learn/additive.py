@@ -114,9 +114,9 @@ def lean_of(
     """Points of the second class less those of the first, in thousandths of a nat, rounded down."""
     total = np.full(rows, int(start[1]) - int(start[0]), np.int64)
     for place, own in points.items():
-        held = codes[place]
-        known = held != UNKNOWN  # a value that was not declared says nothing
-        total[known] += (own[1] - own[0])[held[known]]
+        codes_here = codes[place]
+        known = codes_here != UNKNOWN  # a value that was not declared says nothing
+        total[known] += (own[1] - own[0])[codes_here[known]]
     return total // _WHOLE
 
 
@@ -182,9 +182,9 @@ class AdditivePredictor(ScoredPredictor):
     def _totals(self, codes: Codes, rows: int) -> Integers:
         total = np.repeat(np.array(self.start, np.int64)[:, None], rows, axis=1)
         for place, points in self.points:
-            held = codes[place]
-            known = held != UNKNOWN  # a value that was not declared says nothing
-            total[:, known] += points[:, held[known]]
+            codes_here = codes[place]
+            known = codes_here != UNKNOWN  # a value that was not declared says nothing
+            total[:, known] += points[:, codes_here[known]]
         return total
 
     def to_dict(self) -> dict[str, Any]:
@@ -200,8 +200,8 @@ class AdditivePredictor(ScoredPredictor):
         features = tuple(map(Feature.from_dict, form["features"]))
         classes, start = tuple(form["classes"]), tuple(int(n) for n in form["start"])
         points = tuple((int(c), np.array(p, np.int64)) for c, p in form["points"])
-        for column, held in points:
-            if held.shape != (len(classes), features[column].cardinality):
+        for column, points_here in points:
+            if points_here.shape != (len(classes), features[column].cardinality):
                 raise ValueError("points that do not fit their column")
         if len(start) != len(classes):
             raise ValueError("classes without points")

@@ -68,8 +68,8 @@ def plan_in_bins(asked: Learn, about: AboutRows, wide: tuple[int, ...]) -> Learn
     )
 
     def model(data: SealedLabelled, key: Key) -> Predictor:
-        found = mechanism.drawn(data, key.child("bins"))
-        cuts = dict(zip(wide, found, strict=True))
+        drawn = mechanism.drawn(data, key.child("bins"))
+        cuts = dict(zip(wide, drawn, strict=True))
         then = over(cuts)
         assert then.event == first.event  # bins are as many as were charged for
         rows = Labelled(then.about, binned(data, sizes, cuts))
@@ -121,14 +121,14 @@ def codes_of(
 ) -> list[NDArray[np.int32]]:
     """Codes by the columns of a schema as codes of the features that were learned from it."""
     return [
-        _of_grid(feature, column, held) if is_wide(column) else held
-        for feature, column, held in zip(features, columns, codes, strict=True)
+        _of_grid(feature, column, values) if is_wide(column) else values
+        for feature, column, values in zip(features, columns, codes, strict=True)
     ]
 
 
-def _of_grid(feature: Feature, column: Column, held: NDArray[Any]) -> NDArray[np.int32]:
+def _of_grid(feature: Feature, column: Column, array: NDArray[Any]) -> NDArray[np.int32]:
     assert column.grid is not None
-    distinct, places = np.unique(held, return_inverse=True)
+    distinct, places = np.unique(array, return_inverse=True)
     inside = distinct < column.codes
     codes = distinct - column.codes + feature.count
     values = column.grid.values(distinct[inside].astype(np.int64))

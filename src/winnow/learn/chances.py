@@ -65,19 +65,19 @@ def fitted(counts: Integers, scale: float) -> ChanceCurve:
     Bins that may hold noise alone are left out. A slope of 1 and an offset of 0 have the weight of
     as many rows as the scale of the noise, so that few rows leave chances as the model says them.
     """
-    held = np.maximum(counts, 0).astype(np.float64)
-    held[counts.sum(axis=1) < _TRUSTED * scale] = 0
+    rows_by_bin = np.maximum(counts, 0).astype(np.float64)
+    rows_by_bin[counts.sum(axis=1) < _TRUSTED * scale] = 0
     middle = (np.arange(BINS) + 0.5) * (2 * REACH / BINS) - REACH
     design = np.stack([middle, np.ones(BINS)], axis=1)
     start = np.array([1.0, 0.0])
-    found, rows = start.copy(), held.sum(axis=1)
+    curve, rows = start.copy(), rows_by_bin.sum(axis=1)
     for _ in range(_STEPS):
-        chance = 1 / (1 + np.exp(-np.clip(design @ found, -50, 50)))
-        pull = design.T @ (held[:, 1] - rows * chance) - scale * (found - start)
+        chance = 1 / (1 + np.exp(-np.clip(design @ curve, -50, 50)))
+        pull = design.T @ (rows_by_bin[:, 1] - rows * chance) - scale * (curve - start)
         bend = (design.T * (rows * chance * (1 - chance))) @ design + scale * np.eye(2)
-        found = found + np.clip(np.linalg.solve(bend, pull), -1, 1)
-    slope = max(float(found[0]), 0.0)  # what says more of a class never lowers its chance
-    return ChanceCurve(round(slope, 6), round(float(found[1]), 6))
+        curve = curve + np.clip(np.linalg.solve(bend, pull), -1, 1)
+    slope = max(float(curve[0]), 0.0)  # what says more of a class never lowers its chance
+    return ChanceCurve(round(slope, 6), round(float(curve[1]), 6))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -169,10 +169,10 @@ class ScoredPredictor(Predictor):
 
 def calibration_of(form: Any) -> ChanceCurve | None:
     """The calibration of a saved model."""
-    held = form.get("calibration")
-    if held is None:
+    saved = form.get("calibration")
+    if saved is None:
         return None
-    made = ChanceCurve(float(held["slope"]), float(held["offset"]))
+    made = ChanceCurve(float(saved["slope"]), float(saved["offset"]))
     if not (math.isfinite(made.slope) and math.isfinite(made.offset)):
         raise ValueError("a calibration without numbers")
     return made

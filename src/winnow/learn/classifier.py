@@ -138,10 +138,10 @@ class PrivateClassifier:
     @guarded
     def score(self, X: Any, y: Any) -> float:
         """The share of rows of *public* test data that are predicted right."""
-        said, held = self.predict(X), np.asarray(y)
-        if held.shape != said.shape or not len(said):
+        said, labels = self.predict(X), np.asarray(y)
+        if labels.shape != said.shape or not len(said):
             raise DataError("give one label for each row, and at least one row")
-        return float(np.mean(said == held))
+        return float(np.mean(said == labels))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; `deep` changes nothing."""

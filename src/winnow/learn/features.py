@@ -149,34 +149,34 @@ class Feature:
         'other': so a rule says on new rows what its text says. ``where`` says which column it
         is, for messages: its name may only stand in the data.
         """
-        held = np.asarray(values)
-        if held.ndim != 1:
-            raise DataError(f"{where} has {held.ndim} dimensions; give one")
+        array = np.asarray(values)
+        if array.ndim != 1:
+            raise DataError(f"{where} has {array.ndim} dimensions; give one")
         outside = self.cardinality - 1 if self.other is not None else UNKNOWN
-        absent = is_missing(held, self.na)
-        codes = np.full(len(held), outside, np.int32)
+        absent = is_missing(array, self.na)
+        codes = np.full(len(array), outside, np.int32)
         if self.kind == "values":
             if self.calendar:
-                held = calendar_numbers(held, absent, self.calendar, where)
+                array = calendar_numbers(array, absent, self.calendar, where)
             known = {_key(value): code for code, value in enumerate(self.values)}
-            pairs = zip(held.tolist(), absent.tolist(), strict=True)
+            pairs = zip(array.tolist(), absent.tolist(), strict=True)
             keys = (None if nothing else _key(value) for value, nothing in pairs)
             codes[:] = [known.get(key, outside) for key in keys]
             return codes
         if self.kind == "buckets":
-            codes[~absent] = bucketed(held[~absent], self.count, where)
+            codes[~absent] = bucketed(array[~absent], self.count, where)
         elif self.grid is not None:
-            placed, inside = on_grid(self.grid, held[~absent], where)
+            placed, inside = on_grid(self.grid, array[~absent], where)
             codes[~absent] = np.where(inside | (self.limits is None), placed, outside)
         else:
-            codes[~absent] = self._placed(held[~absent], where, outside)
+            codes[~absent] = self._placed(array[~absent], where, outside)
         if self.missing is not None:
             codes[absent] = self.count
         return codes
 
-    def _placed(self, held: NDArray[Any], where: str, outside: int) -> Codes:
+    def _placed(self, array: NDArray[Any], where: str, outside: int) -> Codes:
         """Numbers or times among cut points, or as codes."""
-        numbers = seconds_of(held, where) if self.timed else numbers_of(held, where)
+        numbers = seconds_of(array, where) if self.timed else numbers_of(array, where)
         if self.kind == "cuts":
             low, high = self.limits or (-math.inf, math.inf)
             codes = np.searchsorted(self.cuts, numbers, "right")

@@ -76,18 +76,18 @@ def labelled(
     relation: str | Relation | None = None,
     rows: int | None = None,
 ) -> Labelled:
-    """Seal rows with a class each, to learn from.
+    """Seal rows, each with a class, for ``winnow.learn``.
 
-    Either ``X`` is a sealed table and ``y`` names its column of classes. Or ``X`` is an array or
-    a data frame with one row for each person and ``y`` holds the labels, each one of the public
-    ``classes`` (negative, positive), 0 and 1 if nothing is said. A ``schema`` declares the values
-    of its columns; else the method brings public cut points.
+    Either ``X`` is a sealed table, and ``y`` names its column of classes. Or ``X`` is an array or
+    a data frame with one row for each person, and ``y`` holds the labels: each is one of the
+    public ``classes`` (negative, positive), 0 and 1 by default. A ``schema`` declares the values
+    of its columns; without one the method needs public cut points.
 
-    ``predictions`` stand in the place of ``X``: an array with a row of 0 and 1 for each
-    hypothesis and a column for each label. A prediction must depend on its own row only.
+    ``predictions`` take the place of ``X``: an array of 0 and 1 with a row for each hypothesis and
+    a column for each label. A prediction must depend on its own row only.
 
-    ``relation`` is that of the table, else substitution. ``rows`` is a public number of rows, where
-    the relation keeps it private; of a table, the one that it was read with.
+    ``relation`` is that of the table, or substitution for arrays. ``rows`` is a public number of
+    rows, if the relation keeps it private; by default that of the table.
     """
     if rows is not None:
         count(rows=rows)

@@ -39,7 +39,7 @@ class LearnMethod(Method, ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class Boosted(LearnMethod):
-    """A vote of rules, chosen one after the other: for two classes and many rows."""
+    """A vote of rules, chosen one after another; for two classes and many rows."""
 
     rounds: Annotated[
         int | None,
@@ -67,7 +67,7 @@ class Boosted(LearnMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class Additive(LearnMethod):
-    """Points for every value of every column: for more than two classes."""
+    """Points for every value of every column; for two classes or more."""
 
     cuts: Any = None
     """Public cut points of arrays: one list for all columns, one for each, or a dict by name."""
@@ -85,7 +85,7 @@ class Additive(LearnMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class VoteOrAdditive(LearnMethod):
-    """An additive model, rules on top of it, and the best of these: two classes, many rows."""
+    """An additive model, rules on top of it, and the best of these; for two classes."""
 
     cuts: Any = None
     """Public cut points of arrays: one list for all columns, one for each, or a dict by name."""
@@ -103,7 +103,7 @@ class VoteOrAdditive(LearnMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class OneRule(LearnMethod):
-    """One rule of a public class: the easiest to explain, with a bound on its error."""
+    """One rule of a public class; the easiest to explain, with a bound on its error."""
 
     of: Any = AUTO
     """The class: "thresholds", "intervals", "stumps", "conjunctions:N" with N from 1 to 4, or a

@@ -22,7 +22,7 @@ from winnow.learn.inputs import like_rows
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Predictor(ABC):
-    """One hypothesis of a public class."""
+    """A learned classifier: one hypothesis of a public class."""
 
     classes: tuple[Any, ...]
     """The classes; of two, the negative and the positive one."""
@@ -67,12 +67,12 @@ class Predictor(ABC):
     @guarded
     def score(self, X: Any, y: Any) -> float:
         """The share of rows of *public* test data that are predicted right."""
-        said, held = np.asarray(self.predict(X)), np.asarray(y)
-        if held.shape != said.shape:
-            raise DataError(f"{held.shape} labels for {len(said)} rows; give one for each")
+        said, labels = np.asarray(self.predict(X)), np.asarray(y)
+        if labels.shape != said.shape:
+            raise DataError(f"{labels.shape} labels for {len(said)} rows; give one for each")
         if not len(said):
             raise DataError("there are no rows to score; give at least one")
-        return float(np.mean(said == held))
+        return float(np.mean(said == labels))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """What the predictor is, under scikit-learn's name for it; `deep` changes nothing."""

@@ -61,8 +61,8 @@ class Learn(Checked):
     calibrated: Annotated[
         bool,
         Option(
-            "Calibrate the chances that the model says, by noisy counts for a twentieth of "
-            "epsilon=.",
+            "Calibrate the model's predicted probabilities with noisy counts, for a twentieth "
+            "of epsilon=.",
             panel="Method",
         ),
     ] = False

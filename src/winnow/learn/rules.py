@@ -46,10 +46,10 @@ class Rule:
 
     def positive(self, codes: Codes, rows: int) -> NDArray[np.bool_]:
         """Which rows are predicted to be positive, from the codes of each feature."""
-        held = np.ones(rows, np.bool_)
+        met = np.ones(rows, np.bool_)
         for condition in self.conditions:
-            held &= condition.holds(codes[condition.feature])
-        return held if self.outcome else ~held
+            met &= condition.holds(codes[condition.feature])
+        return met if self.outcome else ~met
 
     def text(self, features: Sequence[Feature], classes: Sequence[Any]) -> str:
         """The rule for people."""

@@ -197,11 +197,11 @@ def sized_rules(
         return sized(int(rounds))
     weighed = balanced or labelled.class_weights is not None
     known = ASSUMED if rows is None else rows
-    held = known / (2 if weighed else 1)
+    rows_of_rules = known / (2 if weighed else 1)
     width = labelled.rows_per_person * labelled.relation.people
 
     def enough(number: int) -> bool:
-        rows_over_noise = held * _strength(sized(number).rules) / width
+        rows_over_noise = rows_of_rules * _strength(sized(number).rules) / width
         return rows_over_noise >= _WANTED * number * math.log(max(2, size))
 
     low, high = 1, MOST_ROUNDS + 1  # strength falls as rounds grow

@@ -53,16 +53,16 @@ def instant_text(seconds: float) -> str:
     return str(instant_at(seconds, "second")).removesuffix("T00:00:00")
 
 
-def is_missing(held: NDArray[Any], na: tuple[str, ...]) -> Booleans:
+def is_missing(values: NDArray[Any], na: tuple[str, ...]) -> Booleans:
     """Where nothing stands: None, NaN and the like, and the texts that stand for it."""
-    if held.dtype.kind == "f":
-        return np.asarray(np.isnan(held), np.bool_)
-    if held.dtype.kind in "mM":
-        return np.asarray(np.isnat(held), np.bool_)
-    if held.dtype.kind not in "OUT":
-        return np.zeros(len(held), np.bool_)
-    nothing = (value is None or _is_nan(value) or value in na for value in held.tolist())
-    return np.fromiter(nothing, np.bool_, len(held))
+    if values.dtype.kind == "f":
+        return np.asarray(np.isnan(values), np.bool_)
+    if values.dtype.kind in "mM":
+        return np.asarray(np.isnat(values), np.bool_)
+    if values.dtype.kind not in "OUT":
+        return np.zeros(len(values), np.bool_)
+    nothing = (value is None or _is_nan(value) or value in na for value in values.tolist())
+    return np.fromiter(nothing, np.bool_, len(values))
 
 
 def _is_nan(value: Any) -> bool:
@@ -75,25 +75,25 @@ def _is_nan(value: Any) -> bool:
         return True
 
 
-def numbers_of(held: NDArray[Any], where: str) -> Floats:
+def numbers_of(values: NDArray[Any], where: str) -> Floats:
     """Numbers; texts are none."""
     refusal = DataError(f"{where} does not hold numbers; give numbers")
-    if held.dtype.kind not in "iufbO":
+    if values.dtype.kind not in "iufbO":
         raise refusal
     with instead(refusal):
-        return held.astype(np.float64)
+        return values.astype(np.float64)
 
 
-def seconds_of(held: NDArray[Any], where: str) -> Floats:
+def seconds_of(values: NDArray[Any], where: str) -> Floats:
     """Dates and times as whole seconds since 1970-01-01."""
-    if held.dtype.kind == "M":
-        return held.astype("datetime64[s]").astype(np.int64).astype(np.float64)
+    if values.dtype.kind == "M":
+        return values.astype("datetime64[s]").astype(np.int64).astype(np.float64)
     refusal = DataError(
         f"{where} does not hold dates or times; give datetimes without a time zone, or texts "
         "such as 2026-11-30 or 2026-11-30T08:15:00"
     )
     with instead(refusal):
-        instants = [_instant(value) for value in held.tolist()]
+        instants = [_instant(value) for value in values.tolist()]
     return np.array([place_at(text, "second") for text in instants], np.float64)
 
 
@@ -110,11 +110,11 @@ def _instant(value: Any) -> str:
 
 
 def calendar_numbers(
-    held: NDArray[Any], absent: Booleans, unit: str, where: str
+    values: NDArray[Any], absent: Booleans, unit: str, where: str
 ) -> NDArray[np.int64]:
     """The unit of a calendar of dates and times; whole numbers are taken as they are."""
-    numbers = np.zeros(len(held), np.int64)
-    known = held[~absent]
+    numbers = np.zeros(len(values), np.int64)
+    known = values[~absent]
     if known.dtype.kind in "iu":
         numbers[~absent] = known
         return numbers
@@ -132,25 +132,27 @@ _CALENDAR: dict[str, Callable[[datetime.datetime], int]] = {
 }
 
 
-def bucketed(held: NDArray[Any], buckets: int, where: str) -> NDArray[np.int32]:
+def bucketed(values: NDArray[Any], buckets: int, where: str) -> NDArray[np.int32]:
     """The bucket of each text, by the public hash of the schema."""
-    texts = held.tolist()
+    texts = values.tolist()
     if not all(isinstance(text, str) for text in texts):
         raise DataError(f"{where} does not hold texts; give texts")
     column = Column("texts", "codes", codes=buckets, hashed=True)
     return np.fromiter((column.bucket(text) for text in texts), np.int32, len(texts))
 
 
-def on_grid(grid: NumberGrid, held: NDArray[Any], where: str) -> tuple[NDArray[np.int64], Booleans]:
+def on_grid(
+    grid: NumberGrid, array: NDArray[Any], where: str
+) -> tuple[NDArray[np.int64], Booleans]:
     """The nearest code of each value, and whether it lies between the ends of the grid."""
     if grid.unit:
         low, step = float(grid.low * UNITS[grid.unit]), float(grid.seconds)
-        values = seconds_of(held, where)
+        values = seconds_of(array, where)
         places = np.floor((values - low) / step)
         inside = (places >= 0) & (places < grid.size)
     else:
         low, step = float(grid.low), float(grid.step)
-        values = numbers_of(held, where)
+        values = numbers_of(array, where)
         places = np.floor((values - low) / step + 0.5)
         inside = (values >= low) & (values <= float(grid.high))
     return np.clip(places, 0, grid.size - 1).astype(np.int64), inside

@@ -50,33 +50,39 @@ def of_pairs(verb: Callable[Concatenate[Labelled, P], R]) -> OfPairs[P, R]:
 @of_pairs
 @takes(Learn)
 def learn(rows: Labelled, asked: Learn) -> Released[Predictor]:
-    """Choose the classifier with (nearly) the most correct rows, privately.
+    """Learn a classifier with (nearly) the most correct rows.
 
-    ``X`` is a sealed table and ``y`` names its column of classes; or ``X`` is an array or a data
-    frame with a row for each person and ``y`` holds labels, 0 and 1. Other classes, a schema of
-    the columns, another relation, a public number of rows and predictions in the place of ``X``
-    are said by ``wn.labelled``, whose result stands in the place of both.
+    ``X`` is a sealed table, and ``y`` names its column of classes. Or ``X`` is an array or a data
+    frame with a row for each person, and ``y`` holds labels, 0 and 1. For other classes, a schema
+    of the columns, another relation, a public number of rows, or predictions in place of ``X``,
+    pass ``wn.labelled(...)`` in place of both.
 
-    ``method`` says what is learned. "auto" (default) takes ``wn.Additive()`` for more than two
-    classes. For two it takes ``wn.VoteOrAdditive()``: an additive model and rules on top of it,
-    each for nearly half of epsilon, and of these what is right most often, alone or together.
-    Columns of more than 64 numbers are cut at private quantiles, for a tenth of epsilon. Where
-    too few rows are left for a vote it is one rule (``wn.OneRule(of=)``). It goes by public
-    numbers, and the receipt says why. A class of rules in words ("thresholds", "stumps",
-    "intervals", "conjunctions:2") is one rule of it. Arrays need public ``cuts=`` in the
-    method, or a schema. Nothing else is learned from the data.
+    ``method`` says what is learned:
 
-    ``class_weights`` says what a correct row of each class counts. "auto" (default) goes with the
-    automatic method: noisy sizes of the classes are measured, and where these say
-    that one has less than half of an even share, every class counts the same (balanced accuracy).
-    With a method that was named every row counts the same, and so it does by None. Or give a number
-    for each class, in their order or by name, rounded to thousandths of the largest. For balanced
-    accuracy give the inverse of each class's share, as far as that is public, or "balanced": a
-    tenth of epsilon then buys the noisy sizes of the classes, and weights follow from these; where
-    an additive model is learned they are the noisy sizes that it measures anyway.
+    - "auto" (default) takes ``wn.Additive()`` for more than two classes. For two it takes
+      ``wn.VoteOrAdditive()``: an additive model and rules on top of it, each for nearly half of
+      epsilon, and then whichever is right most often, one of them or both together. If there are
+      too few rows for a vote, it takes one rule. It decides by public numbers, and the receipt
+      says why.
+    - ``wn.OneRule(of=)`` is one rule of a class. A class in words ("thresholds", "stumps",
+      "intervals", "conjunctions:2") means one rule of it.
 
-    One person moves the number of correct rows by at most the rows that they have; under
-    add-remove only one way, which halves the noise. The ``bound`` of one rule says how far it is
-    from the best of the class on new rows; it needs a public number of rows.
+    Columns of more than 64 numbers are cut at private quantiles, for a tenth of epsilon. Arrays
+    need public ``cuts=`` in the method, or a schema. Nothing else is learned from the data.
+
+    ``class_weights`` says how much a correct row of each class counts:
+
+    - "auto" (default) depends on the method. The automatic method measures noisy sizes of the
+      classes. If one class has less than half of an even share, every class counts the same
+      (balanced accuracy). With a method that you name, every row counts the same.
+    - None counts every row the same.
+    - "balanced" counts every class the same. A tenth of epsilon pays for the noisy sizes of the
+      classes; an additive model measures them anyway.
+    - Or give a public number for each class, in their order or by name. The numbers are rounded to
+      thousandths of the largest.
+
+    One person moves the number of correct rows by at most their own rows; under add-remove in one
+    direction only, which halves the noise. The ``bound`` of one rule says how far it is from the
+    best of the class on new rows. It needs a public number of rows.
     """
     return asked.plan(rows).run(rows, budget=asked.budget, seed=asked.seed)

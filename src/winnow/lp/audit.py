@@ -167,7 +167,7 @@ def _programs(model: ConstraintModel, quick: bool) -> list[tuple[Floats, list[Fl
     ends = [np.array(row) for row in product((-3.0, 0.0, 3.0), repeat=3)]
     some = ends[::9] if quick else ends
     others = [[row] * times for row in some for times in (1, 3)] + [ends[::9], ends[::4]]
-    found = []
+    programs = []
     for matrix in map(np.array, others):
         b = np.linspace(-1.0, 1.0, len(matrix))
         more = [
@@ -175,8 +175,8 @@ def _programs(model: ConstraintModel, quick: bool) -> list[tuple[Floats, list[Fl
             for row in ends
             for mine in (-40.0, 0.0, 3.0)
         ]
-        found.append((model.rounds(matrix, b, SCALE), more))
-    return found
+        programs.append((model.rounds(matrix, b, SCALE), more))
+    return programs
 
 
 def _result(

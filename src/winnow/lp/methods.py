@@ -67,7 +67,7 @@ class ScalarSides(LpMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class PersonRows(LpMethod):
-    """Every row of A and b is a person; the objective and public ranges are known."""
+    """Each row of A and b is a person; the objective and the ranges are public."""
 
     entries: Annotated[
         tuple[Real, Real],

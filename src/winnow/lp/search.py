@@ -55,11 +55,11 @@ def search(
         z, selected, steps = run.solve(
             problem.rows, scale, plan.step, problem.public_sides(opt), lazy=lazy
         )
-        found = problem.simplex.solution(z, opt)
+        solution = problem.simplex.solution(z, opt)
         if steps is None:
-            return Found(found, opt, None, None, selected)
+            return Found(solution, opt, None, None, selected)
         measured = steps * unit
-        return Found(found, opt, measured <= accepted(plan), measured, selected)
+        return Found(solution, opt, measured <= accepted(plan), measured, selected)
 
     return _halved(solved, problem.target, run, maximise=problem.simplex.maximise)
 

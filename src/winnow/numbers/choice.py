@@ -79,10 +79,10 @@ def _best(asked: Quantiles, public: AboutTable, of: AskedColumn) -> Chosen:
     if _is_small(asked, public, of):
         others.append(lambda: _cumulative(asked, public, of))
     for other in others:
-        found = other()
-        error = _error(found, public, of)
+        other_choice = other()
+        error = _error(other_choice, public, of)
         if error < least:
-            taken, least = found, error
+            taken, least = other_choice, error
     if isinstance(taken, HalvingQuantiles):
         return Chosen(taken)
     return Chosen(
@@ -125,8 +125,8 @@ def halving_rounds(asked: Quantiles, rounds: int, public: AboutTable) -> Fractio
     if not delta:
         return equal
     accountant = rounds_accountant(asked.budget)
-    found = calibrated_rounds(epsilon, delta, rounds, Fraction(0), public.relation, accountant)
-    return max(equal, exact("epsilon", found.parameter))
+    per_round = calibrated_rounds(epsilon, delta, rounds, Fraction(0), public.relation, accountant)
+    return max(equal, exact("epsilon", per_round.parameter))
 
 
 def _halving(asked: Quantiles, public: AboutTable, of: AskedColumn) -> HalvingQuantiles:

@@ -78,5 +78,5 @@ class CumulativeQuantiles:
         shares = np.append(value.estimates, 1.0)  # of all rows, those without a number included
         up_to = np.cumsum(monotone(scale * shares, scale))[: self.size]
         wanted = np.array(self.parts) / self.whole * up_to[-1]
-        found = np.searchsorted(up_to, wanted * (1 - 2.0**-40))
-        return DrawnQuantiles(np.minimum(found, self.size - 1)[None].astype(np.int64))
+        codes = np.searchsorted(up_to, wanted * (1 - 2.0**-40))
+        return DrawnQuantiles(np.minimum(codes, self.size - 1)[None].astype(np.int64))

@@ -104,7 +104,9 @@ def _of_cumulative(mechanism: CumulativeQuantiles) -> tuple[QuantileRow, ...]:
     A sum of Laplace or Gaussian noise with standard error s passes s t with probability at most
     4.4 e^-t: by Chernoff's bound at 1/s.
     """
-    found = mechanism.prefixes.taken
-    assert found.rms is not None and found.largest is not None
-    bound = 2 * found.largest * math.log(4.4 * mechanism.size / MISSED)
-    return tuple(QuantileRow(part / mechanism.whole, found.rms, bound) for part in mechanism.parts)
+    strategy = mechanism.prefixes.taken
+    assert strategy.rms is not None and strategy.largest is not None
+    bound = 2 * strategy.largest * math.log(4.4 * mechanism.size / MISSED)
+    return tuple(
+        QuantileRow(part / mechanism.whole, strategy.rms, bound) for part in mechanism.parts
+    )

@@ -20,16 +20,16 @@ from winnow.read.crossing import SealedTable, sealed_table
 def in_bins(
     table: SealedTable, column: str, bins: int | Sequence[Any], *, name: str | None = None
 ) -> SealedTable:
-    """A table with a further column: the bin in which the number of each row lies.
+    """Add a column to a table: the bin of each row's number.
 
-    The column itself stays as it is. So tables can be by its bins while sums, means and quantiles
-    come from its values: ``wn.moments(held, "income", by=["income_bin"], epsilon=1)``. It costs
-    nothing; ``bins`` are public: how many of equal width, or their edges, as in ``wn.histogram``.
-    The edges of dates and times are texts such as "2024-04-01". ``name`` is what the new column is
-    called; by default the name of the other with ``_bin`` after it.
+    The column itself stays as it is. So tables can be by bins while sums, means and quantiles come
+    from the values: ``wn.moments(binned, "income", by=["income_bin"], epsilon=1)``. It costs
+    nothing. ``bins`` are public: a number of bins of equal width, or their edges, as in
+    ``wn.histogram``. The edges of dates and times are texts such as "2024-04-01". ``name`` is the
+    name of the new column, by default that of the old one with ``_bin`` after it.
 
-    Missing values, and others outside the grid, have a bin of their own. A row stays a row of the
-    same person, so the neighbours of the table stay its neighbours.
+    Missing values, and other values outside the grid, have a bin of their own. Each row stays a
+    row of the same person, so the neighbours of the table do not change.
     """
     sealed = sealed_table(table)
     called = f"{column}_bin" if name is None else name
@@ -41,9 +41,9 @@ def in_bins(
     declared = sealed.schema.columns[of.place]
     wanted = checked_bins(bins)
     if isinstance(wanted, int):
-        found = equal_bins(declared, of.grid, wanted)
+        made_bins = equal_bins(declared, of.grid, wanted)
     else:
-        found = bins_between(declared, of.grid, wanted)
-    more = Column(called, "categories", values=named(found))
+        made_bins = bins_between(declared, of.grid, wanted)
+    more = Column(called, "categories", values=named(made_bins))
     columns: list[Placed] = [(place, None) for place in range(len(sealed.schema.columns))]
-    return binned(sealed, [*columns, (of.place, found)], Schema((*sealed.schema.columns, more)))
+    return binned(sealed, [*columns, (of.place, made_bins)], Schema((*sealed.schema.columns, more)))

@@ -17,7 +17,7 @@ class QuantileMethod(Method):
 
 @dataclass(frozen=True, kw_only=True)
 class Halving(QuantileMethod):
-    """The middle quantile first, then those on either side: for intervals, or few rows."""
+    """The middle quantile first, then those on either side; for intervals, or few rows."""
 
     level: Annotated[
         Real | None,
@@ -32,7 +32,7 @@ class Halving(QuantileMethod):
 
 
 class Cumulative(QuantileMethod):
-    """From noisy counts of all rows up to each number: for columns with few numbers."""
+    """Noisy counts of the rows up to each number; for columns of few numbers."""
 
 
 METHODS: tuple[type[Method], ...] = (Halving, Joint, Cumulative)

@@ -12,28 +12,28 @@ from winnow.read.table_plan import released_of
 
 @takes(Quantiles)
 def quantiles(table: SealedTable, asked: Quantiles) -> Released[ReleasedQuantiles]:
-    """Release quantiles of a column of numbers: numbers of its public grid.
+    """Release quantiles of a column of numbers.
 
-    ``table`` is what ``wn.read_table`` made, ``column`` one that its schema declares by
-    ``{"type": "number", "low": ..., "high": ..., "step": ...}`` or by codes. ``quantiles`` are
-    numbers from 0 to 1: 0.5 is the median. With ``by`` there are quantiles of each cell of these
-    columns; a row is in one group only, so groups do not share the budget.
+    ``table`` comes from ``wn.read_table``. Its schema declares ``column`` by ``{"type": "number",
+    "low": ..., "high": ..., "step": ...}`` or by codes; released quantiles are numbers of this
+    grid. ``quantiles`` are numbers from 0 to 1; 0.5 is the median. ``by`` gives quantiles for each
+    cell of these columns. A row is in one group only, so groups do not share the budget.
 
-    One quantile is drawn by the exponential mechanism. ``method`` says how several are: "auto"
-    takes the least rank error that is predicted from public numbers.
+    One quantile is drawn by the exponential mechanism. For several, ``method="auto"`` takes the
+    way with the least rank error, predicted from public numbers:
 
-    - ``wn.Halving(level=)``: the middle one first and then those of the rows on either side, for a
-      part of epsilon on each level. A ``delta`` may allow more. ``level`` (0.95, say) asks for an
-      interval beside each quantile. All intervals of a group hold the quantiles of its rows with
-      this probability; where rows are too few for the noise they reach to the ends of the grid.
-    - ``wn.Joint()``: all at once, as one list, with all of epsilon.
-    - ``wn.Cumulative()``: from noisy counts of the rows up to each number, where these are few.
+    - ``wn.Halving(level=)`` draws the middle quantile first and then those on either side, with a
+      part of epsilon for each level. A ``delta`` may allow more. ``level`` (such as 0.95) adds an
+      interval to each quantile. With this probability all intervals of a group contain its
+      quantiles. If a group has too few rows for the noise, they reach to the ends of the grid.
+    - ``wn.Joint()`` draws all quantiles together, with all of epsilon.
+    - ``wn.Cumulative()`` reads them off noisy counts of the rows up to each number, for columns of
+      few numbers.
 
-    Rows with a missing value, or another outside the grid, count nowhere.
+    Rows with a missing value, or with one outside the grid, do not count.
 
-    The neighbour relation is the table's. No number of rows is released, and an empty group
-    answers by the same law as any other: any number of the grid. ``run`` is ``wn.Run(pad_to=)``.
-
-    ``wn.plan.quantiles`` says beforehand by how many rows each is off.
+    The neighbour relation is the table's. The number of rows is not released. In an empty group
+    every number of the grid is equally likely. ``run`` is ``wn.Run(pad_to=)``.
+    ``wn.plan.quantiles`` states beforehand by how many rows each quantile is off.
     """
     return released_of(table, asked)

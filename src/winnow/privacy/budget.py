@@ -60,20 +60,21 @@ class Usage:
 
 
 class Budget(InNotebook):
-    """At most (epsilon, delta) about any person, whatever is asked and in whatever order.
+    """A cap of (epsilon, delta) on everything that is released about any person.
 
-    ``accountant`` is "pure" (sums of epsilon; the default without a delta) or "combined" (with
-    a delta: sums of epsilon and sums of rho are both kept, and a charge fits while either
-    does; delta is split by itself). Experts may choose "zcdp" (sums of rho with all of delta),
-    where events with a delta of their own (the large margin mechanism) need a part of delta
-    set aside with ``delta_for_events``.
+    The cap holds whatever is asked, and in whatever order. ``accountant`` says how charges are
+    added up. "pure" adds epsilons, and is the default without a delta. "combined" is the default
+    with one: a charge fits if either the sums of epsilon and delta or a Gaussian budget allow it,
+    and delta is split for you. For a long series of small releases choose "gaussian". Experts may
+    choose "zcdp" (sums of rho). With these two, mechanisms with a delta of their own (such as
+    large margin) need a part of delta, ``delta_for_events``.
 
-    ``unit`` says whom it is about: 'row', 'basket', the name of a column of people, or 'person'
-    for people whatever columns call them. Without it the first release about data that say so
+    ``unit`` is the privacy unit: 'row', 'basket', the name of a column of people, or 'person' for
+    people whatever columns call them. Without it, the first release about data with a unit
     decides. A release about another unit is refused before it is charged.
 
-    Safe to share between threads, not between processes, where a copy refuses to charge: for
-    those there is a ledger.
+    Threads can share a budget. Processes cannot: a copy in another process refuses to charge. Use
+    a ledger for several processes.
     """
 
     def __init__(

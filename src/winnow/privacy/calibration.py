@@ -86,22 +86,22 @@ def sized(
     """``calibrate`` with a limit on the work of the tight accountant."""
     if accountant == "tight":
         return _calibrate_tight(plan, epsilon, delta, low, high)
-    found = _calibrate_summed(plan, epsilon, delta, accountant, low, high)
+    calibration = _calibrate_summed(plan, epsilon, delta, accountant, low, high)
     if accountant != "best" or exact("delta", delta) == 0:
-        return found
+        return calibration
     try:
         parameter = largest_tight(
             lambda parameter: tight_delta(plan(parameter), epsilon, work=work),
             at_most(exact("delta", delta)),
-            start=found.parameter,
+            start=calibration.parameter,
             high=high,
             below=False,
         )
     except GuaranteeError:  # there are plans that it has no theorem or time for
-        return found
-    worth = WORTH if found.accountant == "pure" else 0
-    if parameter is None or parameter <= found.parameter * (1 + worth):
-        return found
+        return calibration
+    worth = WORTH if calibration.accountant == "pure" else 0
+    if parameter is None or parameter <= calibration.parameter * (1 + worth):
+        return calibration
     return Calibration(parameter, "tight", target_guarantee(plan(parameter), epsilon, delta))
 
 
@@ -131,12 +131,12 @@ def _calibrate_summed(
                 safe = middle
             else:
                 unsafe = middle
-    found = met_by(safe)
-    if found is None:
+    largest = met_by(safe)
+    if largest is None:
         raise ParameterError(
             "the plan gives different events for the same parameter; make it fixed"
         )
-    return Calibration(safe, found, guarantee_of(plan(safe), delta, found))
+    return Calibration(safe, largest, guarantee_of(plan(safe), delta, largest))
 
 
 def _calibrate_tight(
@@ -149,15 +149,15 @@ def _calibrate_tight(
     if exact("delta", delta) == 0:
         raise ParameterError("the tight accountant needs a delta; give delta > 0, or use 'pure'")
     start = _calibrate_summed(plan, epsilon, delta, "summed", None, high).parameter
-    found = largest_tight(
+    largest = largest_tight(
         lambda parameter: tight_delta(plan(parameter), epsilon),
         at_most(exact("delta", delta)),
         start=max(start, low or 0.0),
         high=high,
     )
-    if found is None or found < (low or 0.0):
+    if largest is None or largest < (low or 0.0):
         raise ParameterError(f"the plan misses the target already at low={low}; lower it")
-    return Calibration(found, "tight", target_guarantee(plan(found), epsilon, delta))
+    return Calibration(largest, "tight", target_guarantee(plan(largest), epsilon, delta))
 
 
 def largest_tight(
@@ -196,8 +196,8 @@ def largest_tight(
             unsafe = parameter
         ends = [*ends[-1:], (math.log(parameter), missed)]
         if len(ends) == 2 and ends[0][0] != ends[1][0]:
-            found = (ends[1][1] - ends[0][1]) / (ends[1][0] - ends[0][0])
-            slope = min(max(found, 2.0), 1000.0)
+            rate = (ends[1][1] - ends[0][1]) / (ends[1][0] - ends[0][0])
+            slope = min(max(rate, 2.0), 1000.0)
         parameter *= math.exp(min(max((-_TIGHT_MISS / 2 - missed) / slope, -0.5), 0.5))
         if safe is not None and unsafe is not None:
             if unsafe / safe < 1 + _TIGHT_WIDTH:

@@ -254,14 +254,15 @@ class Cap:
         return Amount(min(max(sizes), self.limit.size), max(deltas))
 
     def _refusal(self, used: Amount, event: Event, cost: Amount, stated: Guarantee | None) -> str:
-        told = self._told(used, event, cost)
+        told = self._told(used, event, cost, stated)
         sum_shown = self.spent(used).size + self.room(used).size
         odd = used != Amount() and abs(sum_shown - self.limit.size) > self.limit.size / 1000
         return f"{told} ({NEED_NOT_ADD_UP})" if odd else told
 
-    def _told(self, used: Amount, event: Event, cost: Amount) -> str:
+    def _told(self, used: Amount, event: Event, cost: Amount, stated: Guarantee | None) -> str:
         return refusal(
             event,
+            stated=stated,
             asked=cost.size,
             left=self.room(used).size,
             cap=self.limit.size,

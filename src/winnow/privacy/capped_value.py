@@ -31,11 +31,16 @@ F for n - 1 rounds. It is no larger with G for F, with p0 = r, as G_k >= G_(k-1)
 w G_k(b) + (1 - w) A <= G_k(b). In the mirrored case "no update" has the ratio e^-e, and B stands
 for A.
 
+Nothing is used of F_0 but that it is convex in x, falls and is 1 at x = 0. So all this holds with
+what follows the run in a closed plan in the place of (1 - e^b)+, from bounds on it at the nodes of
+a grid (``capped_step``): every residue of the nodes by e is a lattice of its own.
+
 So any such G is a bound, however it was found. Here it is found by the best policy: above b = 0
 an adversary takes A, which keeps its exceptions while it comes nearer, below it B. Then G_k follows
 from G_(k-1) by two sums in opposite directions, which meet at b = 0. What is found is enlarged by
 more than all roundings, and then the inequalities of the claim are checked at every point; where
-one fails, G is raised until it holds. Beyond the upper end of the lattice G is its last value;
+one fails, as what follows the run may ask for another policy, G is raised by sweeps in both
+directions until they hold. Beyond the upper end of the lattice G is its last value;
 below the lower end it is on the chord in x = e^b from 1 at x = 0 to the first value,
 G_k = 1 - g_k e^b. Both inequalities hold there: r e^-e = 1 - r, so that A is
 1 - ((1 - r) g_k + r g_(k-1)) e^b, at most G_k because g falls with k, and likewise B.
@@ -48,16 +53,15 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from winnow.privacy.rounding import SLACK, at_least, at_most
-
-Floats = NDArray[np.float64]
+from winnow.privacy.tight_steps import Floats, Step, padded
 
 _ENLARGED = 1 + 2.0**-40
 """More than the rounding of a sum along the lattice; a thousand times c of it is nothing."""
 _CHECK = 1 + float(SLACK)
-_RAISES = 64
+_SWEEPS = 40
+"""Each leaves at most r (1 - r), a quarter, of what is missing."""
 _FARTHER = 150
 """A run that keeps its exceptions so often has a probability of 2^-150, as long as e is small."""
 _LARGEST_WORK = 1 << 21
@@ -90,24 +94,47 @@ def capped_delta(updates: int, epsilon: Fraction, target: Fraction) -> float:
     levels = a + j * e
     levels -= 4 * float(SLACK) * (a + np.abs(j) * e)  # a point may be this much lower
     bound: Floats = -np.expm1(np.minimum(levels, 0.0)) * _CHECK
-    ray, rest = 1 / (1 + math.exp(-e)), 1 / (1 + math.exp(e))
+    return min(1.0, float(_with_all(bound[:, None], updates, e, max(zero - low, 1))[-low, 0]))
+
+
+def capped_step(updates: int, epsilon: Fraction, h: float, negative: int) -> Step:
+    """From bounds on what follows capped rounds to bounds with them, on a grid of losses.
+
+    ``negative`` is the number of nodes below 0. Epsilon is rounded up to whole cells.
+    """
+    cells = math.ceil(epsilon / Fraction(h))
+    below = -negative % cells  # then 0 lies between the same rows of all lattices
+
+    def step(after: Floats) -> Floats:
+        above = -(len(after) + below) % cells
+        rows = padded(after, below, above, h).reshape(-1, cells)
+        zero = min(max((negative + below) // cells, 1), len(rows) - 1)
+        found = _with_all(rows, updates, cells * h, zero).reshape(-1)
+        return found[below : below + len(after)]
+
+    return step
+
+
+def _with_all(bound: Floats, updates: int, e: float, zero: int) -> Floats:
+    """G_c from G_0, for a lattice in every column; 1 where it did not settle."""
+    ray, rest = 1 / (1 + math.exp(-e)), 1 / (1 + math.exp(min(e, 700.0)))
     for _ in range(updates):
-        following = _with_one_more(bound, ray, rest, max(zero - low, 1))
+        following = _with_one_more(bound, ray, rest, zero)
         if following is None:
-            return 1.0
+            return np.ones_like(bound)
         bound = following
-    return min(1.0, float(bound[-low]))
+    return bound
 
 
 def _with_one_more(before: Floats, ray: float, rest: float, zero: int) -> Floats | None:
     """G_k from G_(k-1), with every inequality of the claim; None: it did not settle."""
 
     def lower(values: Floats) -> Floats:  # at b - e
-        end = min(1.0, (1 - rest / ray * (1 - values[0])) * _CHECK)
-        return np.append(end, values[:-1])
+        end = np.minimum((1 - rest / ray * (1 - values[:1])) * _CHECK, 1.0)
+        return np.concatenate([end, values[:-1]])
 
     def higher(values: Floats) -> Floats:  # at b + e
-        return np.append(values[1:], values[-1])
+        return np.concatenate([values[1:], values[-1:]])
 
     above, under = higher(before), lower(before)
     r, s = ray * _ENLARGED, rest * _ENLARGED
@@ -115,24 +142,30 @@ def _with_one_more(before: Floats, ray: float, rest: float, zero: int) -> Floats
     # The two points around b = 0 refer to each other.
     first = (r * farther[zero - 1] + nearer[zero]) / (1 - r * s) * _ENLARGED
     last = s * first + farther[zero - 1]
-    up = _summed(np.concatenate([[first], nearer[zero + 1 :]]), r)
-    down = _summed(np.concatenate([[last], farther[: zero - 1][::-1]]), s)[::-1]
-    found: Floats = np.minimum(np.maximum(np.concatenate([down, up]), before), 1.0)
-    for _ in range(_RAISES):
+    first, last = np.maximum(first, before[zero]), np.maximum(last, before[zero - 1])
+    up = _followed(np.concatenate([first[None], before[zero + 1 :]]), r, nearer[zero:])
+    down = _followed(
+        np.concatenate([last[None], before[: zero - 1][::-1]]), s, farther[:zero][::-1]
+    )
+    found: Floats = np.minimum(np.concatenate([down[::-1], up]), 1.0)
+    for _ in range(_SWEEPS):
         one = ray * lower(found) + rest * above
         other = rest * higher(found) + ray * under
         needed = np.minimum(np.maximum(one, other) * _CHECK, 1.0)
         if np.all(needed <= found):
             return found
-        found = np.maximum(found, needed * _CHECK).clip(max=1.0)
+        found = _followed(np.maximum(found, needed), r, nearer * _ENLARGED)
+        found = _followed(found[::-1], s, farther[::-1] * _ENLARGED)[::-1]
+        found = np.minimum(found * _ENLARGED, 1.0)
     return None
 
 
-def _summed(values: Floats, ratio: float) -> Floats:
-    """y_0 = x_0, y_i = ratio y_(i-1) + x_i, by doubling."""
-    found, step = values.copy(), 1
+def _followed(least: Floats, ratio: float, values: Floats) -> Floats:
+    """y_0 = c_0, y_i = the larger of c_i and ratio y_(i-1) + x_i, by doubling."""
+    found, sums, step = least.copy(), values.copy(), 1
     while step < len(found) and ratio > 0:
-        found[step:] += ratio * found[:-step]
+        found[step:] = np.maximum(found[step:], ratio * found[:-step] + sums[step:])
+        sums[step:] += ratio * sums[:-step]
         ratio, step = ratio * ratio, 2 * step
     return found
 

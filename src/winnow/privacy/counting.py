@@ -134,8 +134,8 @@ class _Gaussian(_Normals):
 
     def spent(self, cap: Cap, used: Amount) -> Amount:
         (way,) = cap.splits[0]
-        found = next(self._composed(cap, used, way), cap.limit.size) if used.rho else ZERO
-        return Amount(min(found, cap.limit.size), used.delta)
+        amount = next(self._composed(cap, used, way), cap.limit.size) if used.rho else ZERO
+        return Amount(min(amount, cap.limit.size), used.delta)
 
 
 class _Combined(_Normals):
@@ -191,9 +191,9 @@ class _Combined(_Normals):
         sums, composed = cap.splits[0]
         assert composed.rho is not None
         rho = self._taken(event, composed.rho, used.rho)
-        found, first = _admitted(sums, used, Summed(event, sums, used, cap.guarantee, stated), rho)
-        if found is not None:
-            return found
+        amount, first = _admitted(sums, used, Summed(event, sums, used, cap.guarantee, stated), rho)
+        if amount is not None:
+            return amount
         beyond = exact("epsilon", cap.guarantee.epsilon) + 1
         alone = Amount(beyond, zcdp_cost(event).delta, rho)
         return alone if first is None or composed.admits(used + alone) else first
@@ -202,9 +202,9 @@ class _Combined(_Normals):
         """Counted in sums of epsilon and delta alone."""
         (sums,) = cap.splits[1]
         ways = SummedAlone(event, sums, used, cap.guarantee, stated)
-        found, first = _admitted(sums, used, ways, ZERO)
+        amount, first = _admitted(sums, used, ways, ZERO)
         beyond = Amount(exact("epsilon", cap.guarantee.epsilon) + 1, zcdp_cost(event).delta)
-        return found or first or beyond
+        return amount or first or beyond
 
 
 def _admitted(

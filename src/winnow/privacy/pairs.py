@@ -28,8 +28,9 @@ def delta_beside(event: Event, epsilon: Fraction) -> Fraction:
     """The least delta, besides what the event itself loses, at which it holds at an epsilon.
 
     What its own truncation leaves is (epsilon, this)-DP. It is the least of: 0 at its pure epsilon;
-    what its rho implies; the closed plan by the tight accountant; and, part by part, basic
-    composition [Dwork-Roth 2014, Thm 3.16]. At most 1.
+    what its rho implies; the closed plan by the tight accountant; part by part, basic composition
+    [Dwork-Roth 2014, Thm 3.16]; and, for capped rounds, whose truncation is there for the rho only,
+    the delta of the whole: where P~ <= P, P~ is above e^epsilon Q by no more than P is. At most 1.
     """
     with suppress(GuaranteeError):
         if pure_cost(event).epsilon <= epsilon:
@@ -40,25 +41,41 @@ def delta_beside(event: Event, epsilon: Fraction) -> Fraction:
     if not isinstance(event, PureDP | BoundedRange | DiscreteLaplace | ApproxDP):
         with suppress(GuaranteeError):
             ways.append(Fraction(tight_delta(_kept(event), epsilon, work=QUICK_WORK)))
+    if _has_rounds(event):
+        ways.append(_untruncated(event, epsilon))
     return min(ways)
 
 
 def delta_of_whole(event: Event, epsilon: Fraction, own: Fraction) -> Fraction:
     """The least delta at which an event holds at an epsilon, its own included."""
     delta = own + delta_beside(event, epsilon)
-    if isinstance(event, CappedRounds):  # by value iteration, without a truncation
-        with suppress(GuaranteeError):
-            return min(delta, Fraction(tight_delta(event, epsilon)))
-    return delta
+    return min(delta, _untruncated(event, epsilon)) if _has_rounds(event) else delta
 
 
 def asked_epsilon(event: Event, stated: Guarantee, own: Fraction) -> Fraction:
     """The epsilon that sized an event, where its plan states one that is proved smaller."""
     least, delta = exact("epsilon", stated.epsilon), exact("delta", stated.delta)
-    if isinstance(event, CappedRounds) or delta <= own:
+    if _has_rounds(event) or delta <= own:
         return least
     summed = epsilon_at(event, delta - own)
     return least if summed is None else max(least, summed)
+
+
+def _untruncated(event: Event, epsilon: Fraction) -> Fraction:
+    """The delta by the tight accountant, all of it."""
+    with suppress(GuaranteeError):
+        return Fraction(tight_delta(event, epsilon, work=QUICK_WORK))
+    return Fraction(1)
+
+
+def _has_rounds(event: Event) -> bool:
+    match event:
+        case Repeat(inner, _) | Truncated(inner, _):
+            return _has_rounds(inner)
+        case Compose(events) | AnyOf(events):
+            return any(map(_has_rounds, events))
+        case _:
+            return isinstance(event, CappedRounds)
 
 
 def _by_parts(event: Event, epsilon: Fraction) -> Fraction:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from winnow.core.checks import exact
+from winnow.errors import GuaranteeError
+from winnow.privacy.accountants import pure_cost
 from winnow.privacy.events import (
     AnyOf,
     ApproxDP,
@@ -22,18 +24,19 @@ from winnow.privacy.events import (
     describe,
     refuse_unknown,
 )
+from winnow.privacy.guarantee import Guarantee
 from winnow.privacy.rounding import text_down, text_up
 
-NEED_NOT_ADD_UP = "used and left need not add up to the cap, because privacy loss composes"
+NEED_NOT_ADD_UP = "used and left may not sum to the cap, because privacy loss composes"
 COMPOSING = (
-    f"{NEED_NOT_ADD_UP[0].upper()}{NEED_NOT_ADD_UP[1:]}: what a charge takes depends on those "
-    "before it, and several together may cost less than their sum."
+    f"{NEED_NOT_ADD_UP[0].upper()}{NEED_NOT_ADD_UP[1:]}: several charges may cost less than "
+    "their sum."
 )
 """Wherever a person sees how much of a cap is used."""
 
 ODOMETER = (
-    "What was spent so far, at any delta, is valid at any time: what is asked, and when somebody "
-    "looks, may depend on what was released before."
+    "What was spent so far holds at any delta and at any time, even if later questions depend on "
+    "earlier answers."
 )
 """Wherever a person sees what was spent so far."""
 
@@ -84,6 +87,7 @@ def largest_part(fits: Callable[[Fraction], bool]) -> Fraction:
 def refusal(
     event: Event,
     *,
+    stated: Guarantee | None,
     asked: Fraction,
     left: Fraction,
     cap: Fraction,
@@ -93,11 +97,12 @@ def refusal(
     exactly: bool,
     fits: Callable[[Fraction], bool],
 ) -> str:
-    """The sentence of a refused charge.
+    """The sentence of a refused charge, in the epsilon and delta that its plan ``stated``.
 
     ``asked`` is what the charge would add; it is the epsilon that the user gave (``exactly``)
     where the mechanism has a pure one, and follows from its rho elsewhere.
     """
+    what = describe(event) if stated is None else "this release"
     rest = f"{unit} {text_down(left)} of {text_down(cap)} is left"
     if own > own_left:
         kept = f"delta {text_down(own_left)} is left for events with a delta of their own"
@@ -106,18 +111,30 @@ def refusal(
             if own_left
             else "use a mechanism without one, or open a larger budget"
         )
-        return f"{describe(event)} asks for delta {text_up(own)}, and {kept}; {mend}"
-    whole = left / asked if asked else Fraction(0)
-    part = whole if exactly and 0 < whole < 1 and fits(whole) else largest_part(fits)
-    if not part:
-        mend = "nothing like it fits any more; open a larger budget"
-    elif exactly:
-        mend = f"{unit} {text_down(asked * part, 3)} would fit"
-    else:
+        return f"{what} asks for delta {text_up(own)}, and {kept}; {mend}"
+    epsilon = _epsilon(event, stated, asked if unit == "epsilon" and asked <= cap else None)
+    if unit == "epsilon" and left:  # whoever asks for what is left gets it
+        mend = f"epsilon {text_down(left, 3)} would fit"
+        enough = stated is not None and exact("delta", stated.delta) <= own_left
+        if own_left and not (exactly or enough):
+            mend = f"epsilon {text_down(left, 3)} with delta {text_down(own_left)} would fit"
+    elif not (part := largest_part(fits)):
+        mend = "no such charge fits any more; open a larger budget"
+    elif epsilon is None:
         mend = f"{text_down(part, 2)} of the epsilon that was asked for would fit"
-    if not exactly and unit == "epsilon" and left and own_left:
-        mend += (
-            f"; all of what is left goes to whoever asks with delta={text_down(own_left)} or less"
-        )
-    what = f"{unit} {text_up(asked)}" if exactly or asked <= cap else "more"
-    return f"{describe(event)} asks for {what}, and {rest}; {mend}"
+    else:
+        mend = f"about epsilon {text_down(epsilon * part, 2)} would fit"
+    wanted = "more" if epsilon is None else f"epsilon {text_up(epsilon)}"
+    if stated is not None and stated.delta:
+        wanted += f" and delta {text_up(exact('delta', stated.delta))}"
+    return f"{what} asks for {wanted}, and {rest}; {mend}"
+
+
+def _epsilon(event: Event, stated: Guarantee | None, counted: Fraction | None) -> Fraction | None:
+    """The epsilon that was asked for: as stated, the pure one of an event, or as it is counted."""
+    if stated is not None:
+        return exact("epsilon", stated.epsilon)
+    try:
+        return pure_cost(event).epsilon
+    except GuaranteeError:
+        return counted

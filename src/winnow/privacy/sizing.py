@@ -63,9 +63,9 @@ def as_all_there_is(plan: Callable[Concatenate[R, A], P]) -> Callable[Concatenat
         if part < delta:
             tries.append(replace(free, delta=stated_at_most(part)))
         for each in tries:
-            found = plan(each, *given, **options)
-            if budget._counts_as_stated(found.event, found.guarantee, part):
-                return found
+            result = plan(each, *given, **options)
+            if budget._counts_as_stated(result.event, result.guarantee, part):
+                return result
         return plan(asked, *given, **options)
 
     return planned

@@ -76,6 +76,7 @@ WEIGHTS: Floats = _SHARES / _SHARES.sum() * (1 - 2.0**-40)
 _ERROR = 16 * float(SLACK)
 _LARGEST = 1e6
 _HALVINGS = 80
+_HALF = math.log(2)
 
 
 @dataclass(frozen=True)
@@ -192,9 +193,15 @@ def _responses(e: float) -> Floats:
 def _ranges(r: float) -> Floats:
     """The largest over t."""
     u = ORDERS
-    above, part = np.log(-np.expm1(-r * (1 + u))), np.log(-np.expm1(-u * r))
+    above, part = _log_of_rest(r * (1 + u)), _log_of_rest(u * r)
     ratio, whole = -np.log1p(1 / u), math.log(-math.expm1(-r))
     t = above + ratio + r - part
     found = above + u * t - np.log1p(u) - whole
     size = (1 + u) * (np.abs(above) + np.abs(part) - ratio + r) + abs(whole) + np.log1p(u)
     return np.minimum(found + _ERROR * size, u * r * (1 + _ERROR))
+
+
+def _log_of_rest(x: Floats) -> Floats:
+    """log(1 - e^-x), to a relative error: where it is near 0, u times it is not."""
+    far = np.log1p(-np.exp(-np.maximum(x, _HALF)))
+    return np.where(x < _HALF, np.log(-np.expm1(-np.minimum(x, _HALF))), far)

@@ -27,9 +27,8 @@ F(x q/p) with F convex and falling from F(0) = 1, hence so again.
   convex functions that fall from 1 is one again. Choices after which nothing follows, and that are
   too long for the recursion, have D(a) <= d + the delta of their rho at a, and below 0
   D(a) = 1 - e^a (1 - D(-a)).
-- *CappedRounds* alone: the smaller of two bounds, the value iteration of ``capped_value`` and the
-  lost mass beside the composition of its steps. In a longer plan its steps follow each other, with
-  the lost mass at infinity.
+- *CappedRounds*: by the value iteration of ``capped_value``. A run that is alone has its own
+  lattice there, and at most the lost mass beside the composition of its steps.
 - *Truncated*: P >= P~ = f P* and Q >= Q~ = f Q*, with laws P*, Q* of the inner event, 0 <= f <= 1
   a function of the output, and P~ of mass 1 - delta or more. p F(x q/p) is convex and homogeneous
   in (p, q), so it is subadditive; and it is at most p F(0) = p. So
@@ -75,7 +74,7 @@ from winnow.core.checks import Real, exact, nonnegative, probability
 from winnow.errors import GuaranteeError
 from winnow.privacy.accountants import zcdp_cost, zcdp_epsilon
 from winnow.privacy.capped import lost_mass, optimal_composition
-from winnow.privacy.capped_value import capped_delta, capped_epsilon
+from winnow.privacy.capped_value import capped_delta, capped_epsilon, capped_step
 from winnow.privacy.discrete_gaussian import normal_delta, normal_epsilon
 from winnow.privacy.events import (
     AnyOf,
@@ -96,7 +95,7 @@ from winnow.privacy.events import (
 )
 from winnow.privacy.loss_laws import LossLaw, gaussian_losses, randomized_response_losses
 from winnow.privacy.rounding import SLACK, at_least, at_most
-from winnow.privacy.tight_grid import LossGrid, Single, capped_steps, grid_for, mu_squared
+from winnow.privacy.tight_grid import LossGrid, Single, grid_for, mu_squared
 from winnow.privacy.tight_steps import (
     Floats,
     Step,
@@ -235,11 +234,6 @@ def _run(event: Event, grid: LossGrid) -> Floats:
             case Truncated(inner, delta):
                 lost = at_least(exact("delta", delta))
                 return np.minimum((before(inner, after) + lost) * (1 + _SLACK), 1.0)
-            case CappedRounds():
-                each, first = capped_steps(event)
-                for _ in range(event.steps - 1):
-                    after = before(each, after)
-                return before(first, after)
             case (
                 PureDP()
                 | BoundedRange()
@@ -247,9 +241,10 @@ def _run(event: Event, grid: LossGrid) -> Floats:
                 | Gaussian()
                 | DiscreteGaussian()
                 | ApproxDP()
+                | CappedRounds()
             ):
                 if event not in steps:
-                    steps[event] = _step(event, grid.h)
+                    steps[event] = _step(event, grid)
                 return np.minimum(steps[event](after), 1.0)
             case _:
                 refuse_unknown(event)
@@ -277,7 +272,8 @@ def _normals(event: Event) -> Fraction | None:
             return None
 
 
-def _step(single: Single, h: float) -> Step:
+def _step(single: Single, grid: LossGrid) -> Step:
+    h = grid.h
     match single:
         case BoundedRange(epsilon):
             return bounded_range_step(math.ceil(exact("epsilon", epsilon) / Fraction(h)), h)
@@ -292,5 +288,7 @@ def _step(single: Single, h: float) -> Step:
             law = randomized_response_losses(exact("epsilon", epsilon), h)
             lost = at_least(exact("delta", delta))
             return measurement_step(LossLaw(law.first, law.masses, lost), h)
+        case CappedRounds(updates, epsilon, _):
+            return capped_step(updates, exact("epsilon", epsilon), h, grid.negative)
         case never:
             assert_never(never)

@@ -9,12 +9,12 @@ import math
 from collections import Counter
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import product
 from typing import assert_never
 
 from winnow.core.checks import exact
 from winnow.errors import GuaranteeError
 from winnow.privacy.accountants import zcdp_cost
-from winnow.privacy.capped import lost_mass
 from winnow.privacy.discrete_gaussian import continuous_ratio
 from winnow.privacy.events import (
     AnyOf,
@@ -33,14 +33,16 @@ from winnow.privacy.events import (
 )
 from winnow.privacy.rounding import at_least
 
-Single = PureDP | BoundedRange | DiscreteLaplace | Gaussian | DiscreteGaussian | ApproxDP
+Single = (
+    PureDP | BoundedRange | DiscreteLaplace | Gaussian | DiscreteGaussian | ApproxDP | CappedRounds
+)
 
 _LARGEST_CELL = 200.0
 """With larger cells e^(3 h) is beyond float64."""
 
 _FINENESS = (64, 48, 32, 24, 16, 12, 8)
-"""Cells to the smallest step of a plan; with 64 the grid costs some 1e-4 of epsilon, with 8
-about half a percent."""
+"""Cells to the smallest step of a plan, or, where that is too much work, to a larger one; with 64
+the grid costs some 1e-4 of epsilon, with 8 about half a percent."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +61,10 @@ class LossGrid:
         """How many nodes there are."""
         return self.high - self.low + 1
 
-
-def capped_steps(event: CappedRounds) -> tuple[PureDP, ApproxDP]:
-    """Each step of capped rounds, and the first, which has the lost mass at infinity."""
-    lost = lost_mass(event.updates, exact("epsilon", event.epsilon), event.steps)
-    if lost >= 1:
-        raise GuaranteeError(f"{describe(event)} loses all mass; give it more steps")
-    return PureDP(event.epsilon, event.relation), ApproxDP(event.epsilon, lost, event.relation)
+    @property
+    def negative(self) -> int:
+        """How many of them lie below 0."""
+        return math.ceil(-self.anchor / self.h) - self.low
 
 
 def _inventory(
@@ -81,10 +80,6 @@ def _inventory(
                 _inventory(part, times, counted)
         case Truncated(inner, _):
             _inventory(inner, times, counted)
-        case CappedRounds():
-            each, first = capped_steps(event)
-            counted[each] += times * event.steps
-            counted[first] += times
         case single:
             counted[single] += times
     return counted
@@ -111,8 +106,21 @@ def _size(single: Single) -> float:
             return 2 * at_least(1 / exact("noise_multiplier", multiplier))
         case Gaussian() | DiscreteGaussian():
             return 2 * math.sqrt(at_least(mu_squared(single)))
+        case CappedRounds(updates, epsilon, _):
+            return 2 * at_least(exact("epsilon", epsilon)) * math.sqrt(updates)
         case never:
             assert_never(never)
+
+
+def _vectors(single: Single, h: float) -> float:
+    """How many operations on vectors one such step takes."""
+    match single:
+        case CappedRounds(updates, _, _):
+            return 60.0 * updates
+        case BoundedRange():  # 6 for each t
+            return 6 * (_size(single) / h + 2)
+        case _:  # 15.5 standard deviations of noise
+            return 8 * (_size(single) / h + 2)
 
 
 def grid_for(event: Event, anchor: float, top: float, work: float) -> LossGrid:
@@ -122,13 +130,14 @@ def grid_for(event: Event, anchor: float, top: float, work: float) -> LossGrid:
     """
     deviation = math.sqrt(2 * at_least(zcdp_cost(event).rho))
     last = event.events[-1] if isinstance(event, Compose) else None
-    for kept in range(len(last.events), 0, -1) if isinstance(last, AnyOf) else [0]:
+    fewest = range(len(last.events), 0, -1) if isinstance(last, AnyOf) else [0]
+    for larger, kept in product(range(len(_inventory(event))), fewest):
         computed, left_out = event, frozenset[Event]()
         if isinstance(last, AnyOf) and isinstance(event, Compose):
             by_length = sorted(last.events, key=lambda part: sum(_inventory(part).values()))
             left_out = frozenset(by_length[kept:])
             computed = Compose((*event.events[:-1], AnyOf(tuple(by_length[:kept]))))
-        grid = _fitting(_inventory(computed), anchor, top, deviation, work)
+        grid = _fitting(_inventory(computed), anchor, top, deviation, work, larger)
         if grid is not None:
             return replace(grid, summed=left_out)
     raise GuaranteeError(
@@ -138,23 +147,28 @@ def grid_for(event: Event, anchor: float, top: float, work: float) -> LossGrid:
 
 
 def _fitting(
-    inventory: Counter[Single], anchor: float, top: float, deviation: float, work: float
+    inventory: Counter[Single],
+    anchor: float,
+    top: float,
+    deviation: float,
+    work: float,
+    larger: int,
 ) -> LossGrid | None:
-    if not math.isfinite(deviation) or max(inventory.values()) > work:
+    """A grid with some cells to the smallest step, or to one that so many are smaller than."""
+    if not math.isfinite(deviation) or max(inventory.values()) > work or larger >= len(inventory):
         return None
-    bottom = -8 * deviation
-    unit = min(map(_size, inventory))
+    bottom, unit = -8 * deviation, sorted(map(_size, inventory))[larger]
     # Ranges are rounded up to whole cells, so a range is made to have a whole number of them.
-    ranges = [_size(single) for single in inventory if isinstance(single, BoundedRange)]
+    ranges = [
+        at_least(exact("epsilon", single.epsilon))
+        for single in inventory
+        if isinstance(single, BoundedRange | CappedRounds)
+    ]
     fitted = min(ranges, default=unit)
     for cells in _FINENESS:
         h = math.nextafter(fitted / math.ceil(cells * fitted / unit), math.inf)
         low, high = math.floor((bottom - anchor) / h), math.ceil((top + 4 * deviation - anchor) / h)
-        width = sum(
-            # 6 vector operations for each t of a range; 15.5 standard deviations of noise
-            times * (6 if isinstance(single, BoundedRange) else 8) * (_size(single) / h + 2)
-            for single, times in inventory.items()
-        )
+        width = sum(times * _vectors(single, h) for single, times in inventory.items())
         if h <= _LARGEST_CELL and width * (high - low) <= work:
             return LossGrid(anchor, h, low - 2, high + 2)
     return None

@@ -34,8 +34,8 @@ def measurement_step(law: LossLaw, h: float) -> Step:
     slack = 1 + len(masses) * 2.0**-52 + _STEP_SLACK
 
     def step(bound: Floats) -> Floats:
-        padded = _padded(bound, last, -first, h)
-        return (np.convolve(padded, masses, mode="valid") + law.infinite) * slack
+        wider = padded(bound, last, -first, h)
+        return (np.convolve(wider, masses, mode="valid") + law.infinite) * slack
 
     return step
 
@@ -50,14 +50,14 @@ def bounded_range_step(cells: int, h: float) -> Step:
 
     def step(bound: Floats) -> Floats:
         size = len(bound)
-        padded = _padded(bound, cells + 1, cells + 1, h)  # node k is at k + cells + 1
-        falls = padded[:-1] - padded[1:]
-        error = (padded[:-1] + padded[1:]) * _STEP_SLACK
+        wider = padded(bound, cells + 1, cells + 1, h)  # node k is at k + cells + 1
+        falls = wider[:-1] - wider[1:]
+        error = (wider[:-1] + wider[1:]) * _STEP_SLACK
         # Where the chord over a cell meets x = 0, from above and from below.
-        above = padded[:-1] + (falls + error) / slope
-        under = padded[:-1] + (falls - error) / slope
+        above = wider[:-1] + (falls + error) / slope
+        under = wider[:-1] + (falls - error) / slope
         bends = np.maximum(above[:-cells] - under[cells:], 0.0)
-        lower, gain = padded[cells:], padded[:-cells] - padded[cells:]
+        lower, gain = wider[cells:], wider[:-cells] - wider[cells:]
         best = np.zeros(size)
         at_next, at_this, bump = np.empty(size), np.empty(size), np.empty(size)
 
@@ -99,7 +99,7 @@ def summed_bound(cost: ZcdpCost, nodes: Floats) -> Floats:
     return np.minimum(np.where(nodes < 0, below * (1 + _STEP_SLACK), delta), 1.0)
 
 
-def _padded(bound: Floats, left: int, right: int, h: float) -> Floats:
+def padded(bound: Floats, left: int, right: int, h: float) -> Floats:
     """Bounds at more nodes: under the chord to D = 1 at x = 0, and under the last value (1)."""
     beyond = -np.expm1(-h * np.arange(left, 0, -1)) * (1 + _STEP_SLACK)
     before = bound[0] + (1 - bound[0]) * beyond

@@ -62,9 +62,9 @@ class Summed:
             pure = pure_cost(self.event)
             pairs.append((pure.epsilon, max(pure.delta, own)))
         little = self._little(own)
-        found = epsilon_at(self.event, little) if little else None
-        if found is not None:
-            pairs.append((found, own + little))
+        stated = epsilon_at(self.event, little) if little else None
+        if stated is not None:
+            pairs.append((stated, own + little))
         if self.stated is not None:
             asked = asked_epsilon(self.event, self.stated, own)
             said = sorted({exact("epsilon", self.stated.epsilon), asked})
@@ -78,9 +78,9 @@ class Summed:
         yield from sorted(pairs)
         rest = self.pool - own
         for delta in (rest / 2, rest):
-            found = epsilon_at(self.event, delta) if delta > 0 else None
-            if found is not None:
-                yield found, own + delta
+            stated = epsilon_at(self.event, delta) if delta > 0 else None
+            if stated is not None:
+                yield stated, own + delta
         yield self.epsilon, self._total(self.epsilon, own)
 
     def _total(self, epsilon: Fraction, own: Fraction) -> Fraction:
@@ -88,7 +88,9 @@ class Summed:
 
     def _parts(self, pair: tuple[Fraction, Fraction]) -> Fraction:
         epsilon, delta = pair
-        return epsilon / self.epsilon + (delta / self.pool if delta else ZERO)
+        return (epsilon / self.epsilon if epsilon else ZERO) + (
+            delta / self.pool if delta else ZERO
+        )
 
     def _little(self, own: Fraction) -> Fraction:
         """A quarter of what is left of a quarter of delta, as a power of two: sums stay short.

@@ -212,8 +212,8 @@ class _Asked:
         from winnow.read.engines.private_duck import run
 
         self._given, self._as_arrays = list(given), True
-        found: Any = run(self, sql)[0]
-        return dict(found)
+        relation: Any = run(self, sql)[0]
+        return dict(relation)
 
     def execute(self, sql: str) -> _Asked:
         """Begin."""

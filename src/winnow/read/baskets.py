@@ -297,16 +297,16 @@ def _from_lines(
 ) -> tuple[Baskets, list[str]]:
     """Baskets coded in one pass, then recoded in the order of the labels."""
     codes: dict[str, int] = {} if items is None else {text: i for i, text in enumerate(items)}
-    found, starts = array("i"), array("q", [0])
+    coded, starts = array("i"), array("q", [0])
     for row in rows:
         texts = {text for text in row if text}
         if items is None:
             basket = [codes.setdefault(text, len(codes)) for text in texts]
         else:
             basket = [codes[text] for text in texts if text in codes]
-        found.extend(basket)
-        starts.append(len(found))
-    flat, ends = np.array(found, np.int32), np.array(starts, np.int64)
+        coded.extend(basket)
+        starts.append(len(coded))
+    flat, ends = np.array(coded, np.int32), np.array(starts, np.int64)
     labels = list(codes)
     if items is None:
         order = sorted(range(len(labels)), key=labels.__getitem__)

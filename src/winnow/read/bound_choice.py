@@ -105,8 +105,8 @@ class BoundChoice:
 
     def read(self) -> BoundChoice:
         """With the numbers of people, read from the source now and sealed again."""
-        found = self.people.map(lambda people: people.numbers(), "numbers of people")
-        return replace(self, numbers=found)
+        numbers = self.people.map(lambda people: people.numbers(), "numbers of people")
+        return replace(self, numbers=numbers)
 
     def after(self, change: Callable[[Any], Any]) -> BoundChoice:
         """With a change of whatever is read under a bound."""

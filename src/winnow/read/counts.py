@@ -165,44 +165,43 @@ def counts(
     """Count, for every item, how many people have it; the result is sealed.
 
     ``source`` is a CSV, TSV or Parquet file (a path, a pattern, or a list of them), a pandas,
-    Polars or Arrow table, a Spark data frame, a DuckDB relation, or a pair (connection, table
-    or query) of a DuckDB or psycopg connection; or ``wn.Join`` of several of these, on the column
-    of the person. ``item`` and ``person`` name columns. A person
-    counts at most once per item. Without ``person`` one row is the privacy unit (``unit="row"``
-    says so too): the guarantee then speaks of one row, which is one person only where nobody has
-    two.
+    Polars or Arrow table, a Spark data frame, a DuckDB relation, a pair (connection, table or
+    query) of a DuckDB or psycopg connection, or a ``wn.Join`` of several of these. ``item`` and
+    ``person`` name columns. A person counts at most once per item. Without ``person`` (or with
+    ``unit="row"``) the privacy unit is one row, which is one person only if nobody has two rows.
 
-    ``max_items`` keeps at most that many items of one person, chosen by a keyed hash of the
-    person's own items. ``max_items="auto"`` leaves the bound to the release: where one helps,
-    ``winnow.top_k``, ``labels`` and ``tabulate`` look at how many items people have, for a part
-    of epsilon, and take the best. ``items`` is the public list of items, or a text file with one
-    per line: items outside it are left out, and those that nobody has count 0. Without it the items
-    come from the data and are private.
+    ``max_items`` keeps at most that many items of one person: a uniform sample, chosen by a keyed
+    hash of the person's own items. With ``max_items="auto"`` the release chooses the bound:
+    ``winnow.top_k``, ``labels`` and ``tabulate`` spend a part of epsilon on how many items people
+    have, where a bound helps, and take the best one.
 
-    People and items are compared as texts, byte by byte, whatever the collation of a column.
-    Rows without a person or an item are left out. Text files are read as text, so '7' and '007'
-    differ. Whole numbers, booleans and dates are '7', 'true' and '2026-11-30', in a table as in
-    ``items``. Columns of real numbers and of times are refused: their text differs between
-    engines. With people numbered by whole numbers other items may be chosen than with the same
-    numbers as texts, but the same whatever type of integers they have.
+    ``items`` is the public list of items, or a text file with one per line. Other items are left
+    out, and items that nobody has count 0. Without it, the items come from the data and are
+    private.
 
-    One line of a CSV or TSV file is one row: a file is refused where a double quote stands inside
-    a field that does not begin with one, or does not close on its line, because such a quote
-    swallows other people's rows. ``text=wn.TextFormat(...)`` says what else there is to say of text
-    files: line breaks within quotes, what separates fields, the encoding, the names of columns.
+    ``by="country"`` counts the items of each group, and ``winnow.top_k`` then releases a list for
+    each. ``wn.Groups("country", names=[...], most=1)`` lists public groups and bounds the groups
+    of one person. ``max_items`` then bounds the items of a person over all groups.
 
-    ``by="country"`` counts the items of each group, so that ``winnow.top_k`` gives a list for each;
-    ``wn.Groups("country", names=[...], most=1)`` says which groups there are, where that is public,
-    and bounds the groups of one person. ``max_items`` then bounds the items of a person in all of
-    their groups together.
+    People and items are compared as texts, byte by byte, whatever the collation of a column. Rows
+    without a person or an item are left out. Text files are read as text, so '7' and '007' differ.
+    Whole numbers, booleans and dates are '7', 'true' and '2026-11-30', in tables and in ``items``.
+    Columns of real numbers and of times are refused, because their text differs between engines.
+    If people are numbered, other items may be chosen than if the same numbers were texts, whatever
+    type of integer they have.
 
-    ``reading=wn.Reading(...)`` says how much memory counting may take, and where the counts stay.
-    ``keep="engine"`` leaves them where they are: a release then asks how many items have
-    each count, and for the names of the items that it draws. ``keep="memory"`` collects them, and
-    "auto" does so up to a million items, and for a public list. The guarantee is the same, and so
-    are the laws of what is released. (Only large margin, for public lists, prefers the first of
-    equal counts in memory and none in an engine.) A source that changes during a release fails it,
-    after the charge.
+    One line of a CSV or TSV file is one row. A file is refused if a double quote stands inside a
+    field that does not begin with one, or does not close on its line: such a quote would swallow
+    other people's rows. ``text=wn.TextFormat(...)`` describes text files: line breaks in quotes,
+    the separator, the encoding, the names of columns.
+
+    ``reading=wn.Reading(...)`` limits the memory for counting, and says where the counts stay.
+    With ``keep="engine"`` they stay where they are; a release then asks how many items have each
+    count, and for the names of those that it draws. ``keep="memory"`` collects them. "auto"
+    collects up to a million items, and public lists. The guarantee is the same, and so are the
+    distributions of what is released. (Only large margin, for public lists, prefers the first of
+    equal counts in memory and none in an engine.) If a source changes during a release, the
+    release fails after the charge.
     """
     from winnow.read.engines.query import CountQuery
     from winnow.read.engines.registry import engine_for
@@ -372,7 +371,7 @@ def private_counts(
         return SealedCounts(Sealed(values[order], "counts"), sorted_labels, utility, most)
     with instead(lambda error: DataError(f"at least one label {error}"), ParameterError):
         texts = [label_text(label) for label in labels]
-    held = sorted((text, i) for i, text in enumerate(texts) if values[i] > 0)
-    kept = np.array([values[i] for _, i in held], np.int64)
-    found: Sequence[Any] = [labels[i] for _, i in held]
-    return SealedCounts(Sealed(kept, "counts"), Sealed(found, "items"), utility, most)
+    present_places = sorted((text, i) for i, text in enumerate(texts) if values[i] > 0)
+    kept = np.array([values[i] for _, i in present_places], np.int64)
+    present: Sequence[Any] = [labels[i] for _, i in present_places]
+    return SealedCounts(Sealed(kept, "counts"), Sealed(present, "items"), utility, most)

@@ -176,13 +176,15 @@ def check_planned(table: SealedTable, rows_per_person: int) -> None:
 class RowsFor:
     """Rows as far as some sets of columns need them."""
 
-    def __init__(self, found: Mapping[tuple[int, ...], Rows]) -> None:
-        self._found = found
+    def __init__(self, tables: Mapping[tuple[int, ...], Rows]) -> None:
+        self._found = tables
 
     def of(self, columns: Sequence[int]) -> Rows:
         """Rows that hold these columns; they may hold nothing of others, or fewer of them."""
         wanted = set(columns)
-        return next(rows for held, rows in self._found.items() if wanted <= set(held))
+        return next(
+            rows for columns_there, rows in self._found.items() if wanted <= set(columns_there)
+        )
 
 
 def rows_for(table: SealedTable, sets: Iterable[Sequence[int]] | None = None) -> Sealed[RowsFor]:
@@ -200,8 +202,10 @@ def rows_for(table: SealedTable, sets: Iterable[Sequence[int]] | None = None) ->
         by_columns = {}
         nothing = np.empty(0, np.int32)  # to read a column that was not asked for is an error
         for columns, (codes, weights) in zip(largest, content.tables(largest), strict=True):
-            held = dict(zip(columns, codes, strict=True))
-            by_columns[columns] = Rows(tuple(held.get(i, nothing) for i in every), weights)
+            codes_by_column = dict(zip(columns, codes, strict=True))
+            by_columns[columns] = Rows(
+                tuple(codes_by_column.get(i, nothing) for i in every), weights
+            )
         return RowsFor(by_columns)
 
     return table.rows.map(collected, "rows")

@@ -56,10 +56,10 @@ def _connected(scheme: str, place: str) -> Any:
     if scheme == FILE:
         with instead(lambda error: DataError(str(error)), LedgerError):
             return _postgres(address_of(FILE + place, "a database") or "", f"the file {place}")
-    held = os.environ.get(place, "")
-    if held.startswith(DUCKDB):
-        return _duckdb(held.removeprefix(DUCKDB))
-    address = None if held.startswith(FILE) else address_of(held)
+    stored = os.environ.get(place, "")
+    if stored.startswith(DUCKDB):
+        return _duckdb(stored.removeprefix(DUCKDB))
+    address = None if stored.startswith(FILE) else address_of(stored)
     if address is None:
         raise DataError(
             f"the variable {place} of the environment does not hold the address of a database; "

@@ -19,13 +19,13 @@ from winnow.read.records import csv_records, text_of
 
 NOTES = (
     "Declare every column without looking at the data: from the questionnaire, the law, common",
-    "sense. Then: winnow schema check FILE --schema THIS. Leave out columns that nobody needs.",
+    "sense. Then: winnow schema check FILE --schema THIS. Leave out columns that you do not need.",
     'Examples: {"values": ["Female", "Male"], "other": true} for a list;',
     '{"type": "number", "low": 0, "high": 200000, "step": 0.01, "clip": true} for numbers, and',
     '{"type": "date", "low": "2024-01-01", "high": "2024-12-31"} for dates as they are;',
     '{"edges": [0, 18, 40, 65, 120], "clip": true} or {"range": [0, 100], "bins": 20} for bins;',
     '{"edges": ["2024-01-01", "2024-07-01", "2025-01-01"]} or {"calendar": "month"} of dates;',
-    '{"codes": 6} for whole numbers 0 to 5; {"buckets": 64} for texts of which nobody has a list.',
+    '{"codes": 6} for whole numbers 0 to 5; {"buckets": 64} for texts without a list of values.',
     'Everywhere: "missing": true, "na": ["NA", "?"], "trim": true; and for values outside',
     '"other": true, "clip": true (edges only) or "drop": true.',
 )

@@ -216,9 +216,9 @@ def _from_database(
             "line breaks, delimiters, encodings and names are options of text files; leave them out"
         )
     connections: dict[str, Any] = {}
-    found = opened(source, connections)
+    frame = opened(source, connections)
     try:
-        table = arrow_of(found, lambda names: (names[at] for at in two_columns(names, columns)))
+        table = arrow_of(frame, lambda names: (names[at] for at in two_columns(names, columns)))
     finally:
         for connection in connections.values():
             connection.close()

@@ -24,12 +24,12 @@ MOST_PAIRED = 1_000_000
 
 @dataclass(frozen=True)
 class Groups:
-    """The column that says to which group a row belongs, for lists of each group.
+    """The column of groups, for a list of items in each group.
 
-    ``names`` is the public list of groups, fixed without looking at the data; rows of others are
-    left out. Without it the groups are found in the data and are private, as their items are.
-    ``most`` keeps at most that many groups of a person, chosen by a keyed hash of the person's own;
-    without it the groups of a person are not bounded.
+    ``names`` is the public list of groups, fixed without looking at the data; rows of other groups
+    are left out. Without it the groups come from the data, and are as private as their items.
+    ``most`` keeps at most that many groups of each person, chosen by a keyed hash of the person's
+    own groups. Without it a person may be in any number of groups.
     """
 
     by: str

@@ -16,12 +16,13 @@ How = Literal["inner", "left"]
 
 @dataclass(frozen=True, init=False, eq=False)
 class Join:
-    """Private tables that are joined on the column of the person, and public ones on any column.
+    """Private tables joined on the column of the person, and public tables on any column.
 
-    ``wn.Join(visits, people, on="visitor")`` is one source for ``wn.counts`` and ``wn.read_table``,
-    whose ``person`` must be that column. Each table is a source of its own: files, data frames, or
-    tables of one connection. ``public={"page": pages}`` adds a public table by its column ``page``.
-    ``how="left"`` keeps rows of the first table for which another one has none.
+    ``wn.Join(visits, people, on="visitor")`` is one source for ``wn.counts`` and
+    ``wn.read_table``, whose ``person`` must be that column. Each table is a source of its own:
+    files, data frames, or tables of one connection. ``public={"page": pages}`` adds a public
+    table, joined on the column ``page``. ``how="left"`` keeps rows of the first table that have no
+    match.
 
     Formal guarantees
         A row of the join has rows of one person only, because every private table is joined on

@@ -109,9 +109,9 @@ def _coded(engine: Engine, column: Column) -> tuple[Any, Any, Any]:
 
 
 def _nulls(values: Any) -> Any:
-    held = np.ma.getdata(values)
+    data = np.ma.getdata(values)
     nulls = np.asarray(np.ma.getmaskarray(values))
-    return nulls | np.isnan(held) if held.dtype.kind == "f" else nulls
+    return nulls | np.isnan(data) if data.dtype.kind == "f" else nulls
 
 
 @guarded

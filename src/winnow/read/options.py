@@ -21,12 +21,11 @@ _TEXT = "Text files"
 
 @dataclass(frozen=True)
 class TextFormat(Checked):
-    """How text files are written: what their names and first lines do not say.
+    """How text files are written, if their names and header rows do not say so.
 
-    ``line_breaks=True`` says that fields between double quotes may hold line breaks: a row then may
-    take several lines. ``delimiter`` separates fields where the name of the file does not say it,
-    ``encoding`` is "utf-8", "latin-1" or "utf-16", and ``names`` names the columns of a file whose
-    first line is a row. All of it is public.
+    ``line_breaks=True`` allows line breaks in quoted fields: a row may then take several lines.
+    ``delimiter`` separates fields. ``encoding`` is "utf-8", "latin-1" or "utf-16". ``names`` names
+    the columns of a file without a header row. All of it is public.
     """
 
     line_breaks: Annotated[
@@ -111,13 +110,13 @@ def text_format_of(text: object) -> TextFormat:
 class Reading(Checked):
     """How a source is read, and where its counts stay.
 
-    ``memory`` limits DuckDB for files and data frames, and nothing is spilled to disk; a connection
-    of yours keeps its own settings. ``keep`` says where counts and rows stay: "memory" brings them,
-    "engine" leaves them where they are and asks there, and "auto" decides by what is public and by
-    how many there are. ``parts`` counts people in so many parts (rounded up to a power of two;
-    otherwise as many as memory needs), and ``progress`` is called with (parts done, parts in all).
-    ``salt`` says which rows or items are kept of a person who has too many: fresh and secret by
-    default; the same salt keeps the same ones in every engine.
+    ``memory`` limits DuckDB for files and data frames, and nothing is spilled to disk. A
+    connection of yours keeps its own settings. ``keep`` says where counts and rows stay: "memory"
+    collects them, "engine" leaves them where they are and asks there, and "auto" decides by what
+    is public and by how many there are. ``parts`` counts people in that many parts (rounded up to
+    a power of two; by default as many as memory requires). ``progress`` is called with (parts
+    done, parts in all). ``salt`` decides which rows or items are kept of a person who has too
+    many. It is fresh and secret by default; the same salt keeps the same ones in every engine.
     """
 
     memory: Annotated[
@@ -178,8 +177,10 @@ class Lines(BasketLayout):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        held = self.separator
-        if held is not None and (not isinstance(held, str) or not held or set(held) & set("\r\n")):
+        separator = self.separator
+        if separator is not None and (
+            not isinstance(separator, str) or not separator or set(separator) & set("\r\n")
+        ):
             raise ParameterError(
                 "separator= is empty or a line end; give a text of one character or more"
             )

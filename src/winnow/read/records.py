@@ -188,8 +188,8 @@ def _unpacked(data: bytes) -> bytes:
             return bz2.decompress(data)
         case "zstd":
             arrow = _arrow()
-            held: bytes = arrow.CompressedInputStream(arrow.BufferReader(data), "zstd").read()
-            return held
+            unpacked: bytes = arrow.CompressedInputStream(arrow.BufferReader(data), "zstd").read()
+            return unpacked
         case _:
             return data
 
@@ -287,10 +287,10 @@ def text_of(data: bytes, encoding: str | None = None) -> str:
     None is for public lists, of which nobody says the encoding: UTF-8, or UTF-16 by its mark.
     """
     with sound(encoding):
-        held = _unpacked(data)
-        if encoding is None and begins_as_utf16(held):
+        content = _unpacked(data)
+        if encoding is None and begins_as_utf16(content):
             encoding = "utf-16"
-        return held.decode("utf-8-sig" if encoding in (None, "utf-8") else encoding)
+        return content.decode("utf-8-sig" if encoding in (None, "utf-8") else encoding)
 
 
 def lines_of_file(path: str | Path) -> list[str]:

@@ -55,16 +55,16 @@ def scores(
 ) -> ScoreSource:
     """Scores of very many candidates, for ``winnow.select``; nothing is collected.
 
-    ``source`` is whatever ``winnow.counts`` takes. ``id`` names the column of the candidates,
+    ``source`` is anything that ``winnow.counts`` takes. ``id`` names the column of candidates,
     whole numbers or texts, and ``score`` that of their scores. The candidates are public, their
-    scores are private; one that stands there twice counts with its higher score. How far one
-    person moves a score is said by ``sensitivity``, ``monotone`` and ``relation``, as in
+    scores are private. A candidate that appears twice counts with its higher score. Declare how
+    far one person moves a score by ``sensitivity``, ``monotone`` and ``relation``, as in
     ``winnow.seal_scores``.
 
-    A selection gives each candidate noise by a secret key and its own id, so that the result does
-    not depend on how the source is split, in which order it is read, or how often. Spark does
-    that where the data lie: the key travels to its executors, which are trusted with it, and each
-    answers with its few contenders, encrypted. Other sources are streamed through this process.
+    The noise of a candidate depends on a secret key and its own id only. So the result does not
+    depend on how the source is split, in which order it is read, or how often. Spark draws where
+    the data are: the key travels to its executors, which are trusted with it, and each answers
+    with its few contenders, encrypted. Other sources are streamed through this process.
     """
     from winnow.read.engine import refusing
     from winnow.read.engines.registry import engine_for

@@ -82,49 +82,49 @@ def _advice(column: Column, as_text: bool) -> str:
 def codes_of(column: Column, values: NDArray[Any], *, as_text: bool) -> Codes:
     """The code of every value, -1 for those outside the schema."""
     nulls = np.asarray(np.ma.getmaskarray(values))
-    held = np.ma.getdata(values)
+    array = np.ma.getdata(values)
     if column.kind == "categories":
-        codes = _categories(column, held, nulls, as_text)
+        codes = _categories(column, array, nulls, as_text)
     elif column.hashed:
-        prefixes = (None if no else text for text, no in zip(held.tolist(), nulls, strict=True))
+        prefixes = (None if no else text for text, no in zip(array.tolist(), nulls, strict=True))
         texts = (-1 if text is None else int(text, 16) % column.codes for text in prefixes)
-        codes = np.fromiter(texts, np.int32, len(held))
+        codes = np.fromiter(texts, np.int32, len(array))
     else:  # codes as they are, bins and points of a grid as the engine found them
-        if held.dtype.kind == "f":
-            nulls = nulls | np.isnan(held)
+        if array.dtype.kind == "f":
+            nulls = nulls | np.isnan(array)
         found_missing = column.placed and column.missing_label is not None
-        fits = (held >= 0) & (held < column.codes + found_missing) & ~nulls
-        if held.dtype.kind == "f":
-            fits &= held == np.floor(held)
-        codes = np.full(held.shape, -1, np.int32)
-        codes[fits] = held[fits].astype(np.int32)
+        fits = (array >= 0) & (array < column.codes + found_missing) & ~nulls
+        if array.dtype.kind == "f":
+            fits &= array == np.floor(array)
+        codes = np.full(array.shape, -1, np.int32)
+        codes[fits] = array[fits].astype(np.int32)
     if column.missing_label is not None:
         codes[nulls] = column.codes
     return codes
 
 
 def _categories(
-    column: Column, held: NDArray[Any], nulls: NDArray[np.bool_], as_text: bool
+    column: Column, array: NDArray[Any], nulls: NDArray[np.bool_], as_text: bool
 ) -> Codes:
     known = {value: code for code, value in enumerate(column.values) if value is not None}
     missing = column.values.index(None) if None in column.values else -1
     if as_text and missing < 0:
         missing = known.get("", -1)  # a text file writes an empty text and nothing alike
     if column.content == "number":
-        if held.dtype.kind == "f" and not as_text:  # pandas writes missing numbers as NaN
-            nulls = nulls | np.isnan(held)
-        distinct, places = np.unique(held, return_inverse=True)
+        if array.dtype.kind == "f" and not as_text:  # pandas writes missing numbers as NaN
+            nulls = nulls | np.isnan(array)
+        distinct, places = np.unique(array, return_inverse=True)
         codes = np.array([known.get(v, -1) for v in distinct.tolist()], np.int32)[places]
     elif column.content == "boolean" and as_text:
-        codes = _looked_up(held, {text: known.get(value, -1) for text, value in _BOOLEANS.items()})
+        codes = _looked_up(array, {text: known.get(value, -1) for text, value in _BOOLEANS.items()})
     else:
-        codes = _looked_up(held, known)
+        codes = _looked_up(array, known)
     codes[nulls] = missing
     return codes
 
 
-def _looked_up(held: NDArray[Any], known: dict[Any, int]) -> Codes:
-    values = held.tolist()
+def _looked_up(array: NDArray[Any], known: dict[Any, int]) -> Codes:
+    values = array.tolist()
     return np.fromiter((known.get(value, -1) for value in values), np.int32, len(values))
 
 
@@ -144,14 +144,14 @@ class _KeptTable(KeptRows):
         asked = tuple(dict.fromkeys((*sets, ())))
         columns = self._query.columns
         with refusing("the source cannot be read", memory=self._memory):
-            (held, weights), as_text = self._engine.distinct(replace(self._query, sets=asked))
+            (cells, weights), as_text = self._engine.distinct(replace(self._query, sets=asked))
             width = len(columns)
-            summed = np.array([np.asarray(each) for each in held[width:]], np.int64)
+            summed = np.array([np.asarray(each) for each in cells[width:]], np.int64)
             groups = {}
             for each in asked:
                 wanted = np.array([i not in each for i in range(width)], np.int64)
                 here = np.flatnonzero((summed == wanted[:, None]).all(axis=0))
-                codes = tuple(encode(columns[i], held[i][here], as_text=as_text) for i in each)
+                codes = tuple(encode(columns[i], cells[i][here], as_text=as_text) for i in each)
                 shape = tuple(columns[i].cardinality for i in each)
                 groups[each] = group(codes, weights[here], shape)
         total = int(groups[()].weights.sum())
@@ -178,38 +178,39 @@ def read_table(
     """Read a private table over a public schema; the result is sealed.
 
     ``source`` is a CSV, TSV or Parquet file (a path, a pattern, or a list of them), a pandas,
-    Polars or Arrow table, a Spark data frame, a DuckDB relation, or a pair (connection, table
-    or query) of a DuckDB or psycopg connection; or ``wn.Join`` of several of these, on the column
-    of the person. Rows are grouped and counted there; only the distinct rows travel.
+    Polars or Arrow table, a Spark data frame, a DuckDB relation, a pair (connection, table or
+    query) of a DuckDB or psycopg connection, or a ``wn.Join`` of several of these. The engine
+    groups and counts the rows; only the distinct rows travel.
 
     ``schema`` declares the columns to read, and ``columns`` chooses some of them. Nothing is
-    learned from the data: a value outside the schema is an error unless 'other' or 'clip' is
-    declared. Columns of text files are read as the schema declares them ('7' and '7.0' are
-    the number 7, '007' is not); other sources must have columns of the declared kind: text is
-    not taken for a number, nor true for 1.
+    learned from the data. A value outside the schema is an error, unless the column declares
+    'other', 'clip' or 'drop'. Columns of text files are read as the schema declares them ('7' and
+    '7.0' are the number 7, '007' is not). In other sources, columns must have the declared kind: a
+    text is not a number, and true is not 1.
 
-    The privacy unit is one row (``unit="row"`` says so too), which is one person only where nobody
-    has two; or, with ``person`` naming a column, one person with at most ``max_rows``
-    rows: of somebody with more a uniform sample is kept, chosen by a keyed hash of the person's own
-    rows. ``max_rows="auto"`` leaves the bound to ``winnow.tabulate``, which looks at how many rows
-    people have, for a part of epsilon, and takes the best. Rows without a person are left out too.
-    One line of a text file is one row, as for ``winnow.counts``; ``text=wn.TextFormat(...)`` says
-    what else there is to say of text files.
+    The privacy unit is one row (``unit="row"``), which is one person only if nobody has two rows.
+    Or, with ``person=`` a column of people, it is one person with at most ``max_rows`` rows. If
+    somebody has more, a uniform sample is kept, chosen by a keyed hash of the person's own rows.
+    With ``max_rows="auto"``, ``winnow.tabulate`` chooses the bound: it spends a part of epsilon on
+    how many rows people have. Rows without a person are left out.
 
-    Where a column declares 'drop', rows with a value outside are left out, after the bound on rows
-    per person: whether a row is left out depends on that row alone, so one person still moves at
-    most the same number of rows. The number of rows is then private, and 'substitution' with one
-    row per person, which declares it public, is refused.
+    One line of a text file is one row, as for ``winnow.counts``. ``text=wn.TextFormat(...)``
+    describes text files.
 
-    ``relation`` says what neighbours are. Under 'substitution' the number of rows is public
-    when a person has one row; under 'add-remove' it is private. ``rows`` then states a public
-    number of which answers are fractions, for ``winnow.ask``: from an earlier release, or a guess.
+    If a column declares 'drop', rows with a value outside are left out, after the bound on the
+    rows of a person. Whether a row is left out depends on that row alone, so one person still
+    moves at most the same number of rows. The number of rows is then private. So 'substitution'
+    with one row per person, which declares it public, is refused.
 
-    ``reading=wn.Reading(...)`` says how much memory reading may take, and what is kept where.
-    Distinct rows are brought; ``keep="engine"`` leaves the rows where they are: a release asks for
-    the cells of the marginal tables that it needs, all in one question, however many rows there
-    are. Then a value outside the schema is noticed by the release, after the charge, and 'drop' is
-    refused. Methods that look at whole rows bring the distinct ones.
+    ``relation`` says what neighbours are. Under 'substitution' with one row per person the number
+    of rows is public. Under 'add-remove' it is private. ``rows`` then states a public number, from
+    an earlier release or a guess; the answers of ``winnow.ask`` are fractions of it.
+
+    ``reading=wn.Reading(...)`` limits the memory for reading, and says where the rows stay. By
+    default the distinct rows are collected. With ``keep="engine"`` they stay where they are, and a
+    release asks for the cells of the marginal tables that it needs, in one query. A value outside
+    the schema is then noticed after the charge, and 'drop' is refused. Methods that look at whole
+    rows collect the distinct ones.
     """
     from winnow.read.engine import refusing
     from winnow.read.engines.histogram import HistogramQuery
@@ -283,9 +284,9 @@ def read_table(
         seen = engine_for(source, memory, used, text, joins=True)
         (values, weights), as_text = seen.distinct(query)
         pairs = zip(declared.columns, values, strict=True)
-        codes = tuple(encode(column, held, as_text=as_text) for column, held in pairs)
+        codes = tuple(encode(column, codes_here, as_text=as_text) for column, codes_here in pairs)
         if drops:
-            kept = np.logical_and.reduce([held >= 0 for held in codes])
-            codes, weights = tuple(held[kept] for held in codes), weights[kept]
+            kept = np.logical_and.reduce([codes_here >= 0 for codes_here in codes])
+            codes, weights = tuple(codes_here[kept] for codes_here in codes), weights[kept]
         grouped = group(codes, weights, declared.shape)
     return made(seen, Sealed(grouped, "rows"))

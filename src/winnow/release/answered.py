@@ -366,10 +366,10 @@ def _answers(
     if plan.whole:
         columns = settings.parts[0].columns
         cells = tables.tables[0].estimate
-        held = _spread_over(cells, columns, request.schema.shape)
+        spread = _spread_over(cells, columns, request.schema.shape)
         deviation = float(tables.tables[0].standard_error.max()) / rows
         errors = deviation * np.sqrt(squared_norms(workload, columns))
-        return workload.answers(held.ravel()) / rows, errors
+        return workload.answers(spread.ravel()) / rows, errors
     estimates = [table.estimate.ravel() / rows for table in tables.tables]
     errors_ = [table.standard_error.ravel() / rows for table in tables.tables]
     return np.concatenate(estimates), np.concatenate(errors_)

@@ -62,10 +62,10 @@ class Factor:
         if not own:
             return 1.0
         if self.points is not None:
-            held = np.ones(len(self.points), np.bool_)
+            inside = np.ones(len(self.points), np.bool_)
             for column in own:
-                held &= masks[column][self.points[:, self.columns.index(column)]]
-            return float(self.weights[held].sum())
+                inside &= masks[column][self.points[:, self.columns.index(column)]]
+            return float(self.weights[inside].sum())
         table = self.marginal(own)
         for column in reversed(own):
             table = table[..., masks[column]].sum(axis=-1)

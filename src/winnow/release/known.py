@@ -45,10 +45,10 @@ def released_place(workload: Workload, part: Part) -> tuple[int, tuple[int, ...]
     return None
 
 
-def _turned(asked: RangeTable, held: RangeTable) -> bool:
+def _turned(asked: RangeTable, other: RangeTable) -> bool:
     """Whether two products ask the same of each column."""
-    own = {axis.column: axis for axis in held.axes}
-    return set(asked.columns) == set(held.columns) and all(
+    own = {axis.column: axis for axis in other.axes}
+    return set(asked.columns) == set(other.columns) and all(
         np.array_equal(axis.starts, own[axis.column].starts)
         and np.array_equal(axis.stops, own[axis.column].stops)
         for axis in asked.axes
@@ -80,7 +80,7 @@ def from_tables(tables: ReleasedTables, part: Part) -> tuple[Floats, Floats] | N
     asked = table_part(part)
     if asked is None:
         return None
-    if not any(set(asked.columns) <= set(held.columns) for held in tables.parts):
+    if not any(set(asked.columns) <= set(part_there.columns) for part_there in tables.parts):
         return None
     layer = tables.layers[0]
     variance = Geometry((asked,), layer.geometry.trees).variance(0, layer.precision)

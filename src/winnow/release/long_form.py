@@ -31,12 +31,12 @@ def query_columns(workload: Workload) -> Columns:
     A column of labels that all queries name keeps its type: numbers stay numbers.
     """
     parts = [_attributes(part) for part in workload.parts]
-    names = {name for held in parts for name in held}
+    names = {name for attributes in parts for name in attributes}
     columns: Columns = {"query": _objects([workload.label(i) for i in range(workload.size)])}
     for name in filter(names.__contains__, workload.schema.names):
         blocks = [
-            held.get(name, _objects([None] * part.size))
-            for part, held in zip(workload.parts, parts, strict=True)
+            attributes.get(name, _objects([None] * part.size))
+            for part, attributes in zip(workload.parts, parts, strict=True)
         ]
         columns[free_name(name, columns)] = np.concatenate(blocks)
     return columns
@@ -56,8 +56,8 @@ def _attributes(part: Part) -> Columns:
             shape = [columns[place].cardinality for place in places]
             codes = np.indices(shape).reshape(len(shape), -1)
             return {
-                columns[place].name: labelled(columns[place].labels, held)
-                for place, held in zip(places, codes, strict=True)
+                columns[place].name: labelled(columns[place].labels, codes_there)
+                for place, codes_there in zip(places, codes, strict=True)
             }
         case CodeRanges(column, starts, stops):
             axis = CodeRanges(column, starts, stops)
@@ -65,8 +65,8 @@ def _attributes(part: Part) -> Columns:
         case RangeTable(axes) as form:
             codes = np.indices(form.shape).reshape(len(axes), -1)
             return {
-                columns[axis.column].name: _objects(axis_labels(part.schema, axis))[held]
-                for axis, held in zip(axes, codes, strict=True)
+                columns[axis.column].name: _objects(axis_labels(part.schema, axis))[codes_there]
+                for axis, codes_there in zip(axes, codes, strict=True)
             }
         case ProductSets(sets):
             named = sorted({place for masks in sets for place in masks})
@@ -83,6 +83,6 @@ def _attributes(part: Part) -> Columns:
 
 
 def _objects(values: Sequence[Any]) -> Objects:
-    held = np.empty(len(values), object)
-    held[:] = values
-    return held
+    objects = np.empty(len(values), object)
+    objects[:] = values
+    return objects

@@ -124,17 +124,17 @@ class InRounds(ReleaseMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class Tables(MeasuredOnce):
-    """All tables, prefixes and ranges with noise, in the best proportions, as tabulate does."""
+    """Noise on all tables, prefixes and ranges, in the best proportions, as in ``tabulate``."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Toeplitz(MeasuredOnce):
-    """The square root of prefixes: for the prefixes and ranges of one long column."""
+    """The square root of the prefixes; for prefixes and ranges of one long column."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Explicit(MeasuredOnce):
-    """The best matrix for any queries over up to some 1,000 cells, or noise on each query."""
+    """The best matrix for any queries over up to about 1,000 cells, or noise on each query."""
 
     def least(self, terms: ReleaseTerms) -> float:
         """Without a matrix it is noise on each count of whole tables, which these start from."""
@@ -145,7 +145,7 @@ class Explicit(MeasuredOnce):
 
 @dataclass(frozen=True, kw_only=True)
 class Adaptive(InRounds):
-    """Rounds that measure a badly answered table whole: for many tables and few people."""
+    """Rounds that select a badly answered table and measure it; for many tables and few people."""
 
     rounds: Annotated[int | None, _ROUNDS] = None
     share: Annotated[Real | None, _SHARE] = None
@@ -172,7 +172,7 @@ class Adaptive(InRounds):
 
 @dataclass(frozen=True, kw_only=True)
 class MWEM(InRounds):
-    """Rounds that select a badly answered query and measure it: for very many queries."""
+    """Rounds that select a badly answered query and measure it; for very many queries."""
 
     rounds: Annotated[int | Sequence[int] | None, _ROUNDS] = None
     alpha: Annotated[
@@ -224,7 +224,7 @@ class MWEM(InRounds):
     universe: Annotated[
         Any,
         Option(
-            "For large domains: fit on so many sampled cells (for smooth data only), or on those "
+            "For large domains: fit on this many sampled cells (for smooth data only), or on those "
             "of a public list: for a command a CSV file with a label for each column.",
             "N|FILE",
             where=_HERE,
@@ -298,7 +298,7 @@ class MWEM(InRounds):
 
 @dataclass(frozen=True, kw_only=True)
 class Graphical(InRounds):
-    """A graphical model of all columns: for tables with too many cells for a weight on each."""
+    """A graphical model of all columns; for tables with too many cells for a weight on each."""
 
     rounds: Annotated[int | None, _ROUNDS] = None
     share: Annotated[Real | None, _SHARE] = None

@@ -122,10 +122,10 @@ class AnsweredSynthetic(SyntheticDistribution):
             numbers = self.estimates[inside], self.standard_errors[inside], self._moved[inside]
             if turned is None:
                 return KnownAnswers(*numbers)
-            held: Any = self.workload.parts[place].form
+            form: Any = self.workload.parts[place].form
             sizes = self.schema.shape
-            products = isinstance(held, RangeTable)
-            shape = held.shape if products else [sizes[column] for column in held.columns]
+            products = isinstance(form, RangeTable)
+            shape = form.shape if products else [sizes[column] for column in form.columns]
             return KnownAnswers(
                 *(each.reshape(shape).transpose(turned).reshape(-1) for each in numbers)
             )
@@ -146,8 +146,8 @@ class AnsweredSynthetic(SyntheticDistribution):
         columns = set(spoken_columns(Workload(self.schema, (part,))))
         asked = [
             bool(np.isinf(self.reach[slice(*self.workload.offsets[place : place + 2])]).all())
-            for place, held in enumerate(self.workload.parts)
-            if columns & set(spoken_columns(Workload(self.schema, (held,))))
+            for place, each_part in enumerate(self.workload.parts)
+            if columns & set(spoken_columns(Workload(self.schema, (each_part,))))
         ]
         return bool(asked) and all(asked)
 
@@ -225,8 +225,8 @@ class AnsweredSynthetic(SyntheticDistribution):
                    "high": np.maximum(unbiased + reach, answer)}  # fmt: skip
         if self.from_fit.any():
             numbers = {"unbiased": unbiased, **numbers}
-        for name, held in numbers.items():
-            columns[free_name(name, columns)] = held
+        for name, values in numbers.items():
+            columns[free_name(name, columns)] = values
         return columns
 
     def to_dict(self) -> dict[str, Any]:

@@ -171,17 +171,22 @@ def plan_with_auto_bound(
             plan.check(plan.ready(replace(data, max_items=bound, choice=None)))
 
     def drawn(data: Any, key: Key) -> tuple[Any, ChosenBound, Unit]:
-        held: BoundChoice = data.choice
-        assert held.numbers is not None  # by ``ready``
-        noisy = look.drawn(held.numbers, relation, key.child("look"))
+        bounds: BoundChoice = data.choice
+        assert bounds.numbers is not None  # by ``ready``
+        noisy = look.drawn(bounds.numbers, relation, key.child("look"))
         rows = compared(under, noisy, float(look.scale(relation)) * 2**0.5)
         bound = best(rows)
-        plan, bounded = plans[choice.grid.index(bound)], held.under(bound)
+        plan, bounded = plans[choice.grid.index(bound)], bounds.under(bound)
         ready = plan.ready(bounded)
         plan.check(ready)
         value = plan.draw(ready, key.child("release"))
         chosen = ChosenBound(
-            held.about.who, held.about.what, bound, float(look.epsilon), under.meaning, tuple(rows)
+            bounds.about.who,
+            bounds.about.what,
+            bound,
+            float(look.epsilon),
+            under.meaning,
+            tuple(rows),
         )
         return value, chosen, bounded.unit
 

@@ -73,8 +73,8 @@ def run_beside(
         raise ParameterError("the plan is for another bound on a person; plan again for these")
     both = WithCut(plan.mechanism, cut).plan(plan, people_now(people.people))
     released = both.run(data, budget=budget, seed=seed, padding=padding)
-    value, found = released.value
-    return replace(released.map(lambda _: value), cut=found)
+    value, estimate = released.value
+    return replace(released.map(lambda _: value), cut=estimate)
 
 
 _NO_BOUND = (

@@ -139,10 +139,10 @@ def loss_table(
 
     The loss is log((error + unit)/(best + unit)), and how much less of the true top k is found.
     """
-    found = np.array(
+    losses = np.array(
         [[predicted(p, n, ordered=ordered) for n in noises.values()] for p in library(d, k)]
     )
-    logs, recall = np.log(found[:, :, 0] + unit), found[:, :, 1]
+    logs, recall = np.log(losses[:, :, 0] + unit), losses[:, :, 1]
     worse = logs - logs.min(axis=1, keepdims=True)
     return np.asarray(worse + recall.max(axis=1, keepdims=True) - recall, np.float64)
 

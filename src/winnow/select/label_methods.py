@@ -29,7 +29,7 @@ of (.3, 1e-6) and (1, 1e-6), and at (3, 1e-6) and (1, 1e-9) at most .01 more tha
 
 @dataclass(frozen=True, kw_only=True)
 class WeightedGaussian(PrivateLabelsMethod):
-    """Gaussian noise on weights of people that are spread over their labels: for several each."""
+    """Gaussian noise on weights that people spread over their labels; for several labels each."""
 
     cap: Annotated[
         int | None,
@@ -114,7 +114,7 @@ class WeightedGaussian(PrivateLabelsMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class TruncatedLaplace(PrivateLabelsMethod):
-    """Laplace noise that stays below a threshold: for a bound on the items of a person."""
+    """Laplace noise that stays below a threshold; needs a bound on the items of a person."""
 
     def among_private(self, about: AboutScores, sizes: Sizes) -> UnknownDomain:
         """Bounded noise on every count; labels above its bound leave."""
@@ -131,7 +131,7 @@ class TruncatedLaplace(PrivateLabelsMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class OptimalRule(PrivateLabelsMethod):
-    """Every label with the largest chance that privacy allows: for people with one label each."""
+    """Each label with the largest probability that privacy allows; for one label per person."""
 
     def among_private(self, about: AboutScores, sizes: Sizes) -> UnknownDomain:
         """A chance for each number of people."""

@@ -63,8 +63,8 @@ def by_weights(
     per_round = math.sqrt(8 * rho / sizes.k) / float(about.utility.width)
 
     def chance(log: Log) -> Callable[[float], Floats]:
-        found, counts = _of_weights(made, log)(-math.inf), log.counts(about.max_items)
-        return lambda level: np.asarray(found * expit(per_round * (counts - level)), np.float64)
+        passing, counts = _of_weights(made, log)(-math.inf), log.counts(about.max_items)
+        return lambda level: np.asarray(passing * expit(per_round * (counts - level)), np.float64)
 
     return chance
 
@@ -125,10 +125,10 @@ def by_limited_domain(about: AboutScores, sizes: Sizes) -> Chances:
 
 def recall_losses(ways: Mapping[Way, Chances], k: int) -> dict[Way, float]:
     """By how much each way's recall lies below that of the best of a log, in the mean."""
-    found = np.array(
+    recalls = np.array(
         [[recall(log, way(log), k) for way in ways.values()] for log in generated_logs()]
     )
-    losses = (found.max(axis=1, keepdims=True) - found).mean(axis=0)
+    losses = (recalls.max(axis=1, keepdims=True) - recalls).mean(axis=0)
     return dict(zip(ways, losses.tolist(), strict=True))
 
 

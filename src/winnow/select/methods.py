@@ -61,7 +61,7 @@ class SelectMethod(PickMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class PermuteAndFlip(SelectMethod):
-    """Exponential noise: by default, as it is never worse than the exponential mechanism."""
+    """Exponential noise on every score; the default, never worse than the exponential mechanism."""
 
     def mechanism(self, about: AboutScores, sizes: Sizes) -> Selection:
         """Exponential noise on every score."""
@@ -72,7 +72,7 @@ class PermuteAndFlip(SelectMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class Exponential(SelectMethod):
-    """The exponential mechanism: where an order is needed, or many selections are composed."""
+    """The exponential mechanism; for a list in order, or many selections that compose."""
 
     def mechanism(self, about: AboutScores, sizes: Sizes) -> Selection:
         """Gumbel noise on every score."""
@@ -83,7 +83,7 @@ class Exponential(SelectMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class NoisyMax(SelectMethod):
-    """Laplace noise: to compare with report-noisy-max elsewhere, and for leads over losers."""
+    """Laplace noise on every score (report noisy max); for comparison, or leads over losers."""
 
     def mechanism(self, about: AboutScores, sizes: Sizes) -> Selection:
         """Laplace noise on every score."""
@@ -94,7 +94,7 @@ class NoisyMax(SelectMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class Lipschitz(SelectMethod):
-    """Noise of any law on every score: to choose the law by hand."""
+    """Noise of a distribution that you choose, on every score."""
 
     noise: Annotated[NoiseName | None, NOISE] = None
 
@@ -116,7 +116,7 @@ class Lipschitz(SelectMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class LargeMargin(SelectMethod):
-    """One of very many candidates, few of them near the best; it needs a delta."""
+    """One of very many candidates, few of them near the best; needs a delta."""
 
     needs_delta: ClassVar[bool] = True
 
@@ -149,12 +149,12 @@ class FromClassesOnly(SelectMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class DistanceToInstability(FromClassesOnly):
-    """The best of itemsets or of a universe in classes, or none: to compare; it needs a delta."""
+    """The best itemset or class member, or none; for comparison. Needs a delta."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choosing(FromClassesOnly):
-    """One of itemsets or of a universe in classes, or none: for few candidates per person."""
+    """One itemset or class member, or none; for few candidates per person."""
 
     growth: Annotated[
         int | None,

@@ -21,7 +21,7 @@ from winnow.select.mechanisms.lipschitz import LipschitzMechanism
 
 
 class OpenSelection:
-    """A selection that is paid for, and waits for the contenders of all parts: once."""
+    """A selection that is paid for and waits for the contenders of all parts."""
 
     def __init__(
         self,

@@ -135,8 +135,8 @@ class Profile:
 
     def within(self, low: Floats) -> Floats:
         """How many items have this count or more; whole numbers."""
-        found = np.interp(-low, -self.counts, self.ranks, left=0.0)
-        return np.floor(found + 1e-9)
+        items = np.interp(-low, -self.counts, self.ranks, left=0.0)
+        return np.floor(items + 1e-9)
 
 
 class Predicted(NamedTuple):
@@ -210,17 +210,17 @@ def _mean(steps: Floats, rate: Floats) -> float:
 
 def _of_sets(profile: Profile, chance: Floats) -> float:
     """The mean largest error of a set that holds an item of each block with this chance."""
-    held = np.cumsum(profile.sizes * chance)
-    held *= profile.k / held[-1]
+    expected = np.cumsum(profile.sizes * chance)
+    expected *= profile.k / expected[-1]
     spread = np.cumsum(profile.sizes * chance * (1.0 - chance))
     left = spread * (spread[-1] - spread) / max(float(spread[-1]), 1e-300)
     last = profile.inside
-    wanted, found = profile.ranks[:last] - 0.5, []
+    wanted, errors = profile.ranks[:last] - 0.5, []
     for z in _LEVELS:
-        number = np.maximum.accumulate(np.maximum(held - z * np.sqrt(left), 0.0))
+        number = np.maximum.accumulate(np.maximum(expected - z * np.sqrt(left), 0.0))
         at = np.minimum(np.searchsorted(number, wanted), len(number) - 1)
-        found.append(float(np.max(profile.counts[:last] - profile.counts[at])))
-    return max(float(np.mean(found)), 0.0)
+        errors.append(float(np.max(profile.counts[:last] - profile.counts[at])))
+    return max(float(np.mean(errors)), 0.0)
 
 
 def of_joint(profile: Profile, scale: float, *, ordered: bool = True) -> Predicted:
@@ -289,21 +289,21 @@ def of_canonical(profile: Profile, scale: float, gamma: float) -> Predicted:
     k, d = profile.k, round(float(profile.sizes.sum()))
     if k >= d:
         return Predicted(0.0, 1.0)
-    held = _heads(k)
+    heads = _heads(k)
     ends = np.unique(np.rint(k + np.concatenate([[0], np.geomspace(1, d - k, 48)])).astype(int))
     first, last = ends[:-1].astype(float), ends[1:].astype(float)
-    inside = _log_sets(last, held, k)
-    growth = np.clip(inside - _log_sets(first, held, k), 1e-9, 700.0)
-    numbers = np.diff(np.append(held, k))
+    inside = _log_sets(last, heads, k)
+    growth = np.clip(inside - _log_sets(first, heads, k), 1e-9, 700.0)
+    numbers = np.diff(np.append(heads, k))
     log_sets = inside + np.log(-np.expm1(-growth)) + np.log(numbers)[:, None]
-    missed = profile.at(held.astype(np.float64) + 1.0)[:, None]
+    missed = profile.at(heads.astype(np.float64) + 1.0)[:, None]
     end, own = (first + 1 + last) / 2, profile.counts[profile.inside - 1]
     loss = (1 - gamma) * missed - gamma * profile.at(end) - (1 - 2 * gamma) * own
     logs = log_sets - scale * loss
     top = max(float(logs.max()), 0.0)
     chance, none = np.exp(logs - top), math.exp(-top)
     total = float(chance.sum()) + none
-    error, best, rest = np.zeros(logs.shape), held[:, None], (k - held)[:, None]
+    error, best, rest = np.zeros(logs.shape), heads[:, None], (k - heads)[:, None]
     ahead = (end - best - 1.0) / rest
     for part in (0.0, 0.15, 0.5, 1.0):
         place = np.ceil(np.maximum(part * rest, 1.0))
@@ -323,9 +323,9 @@ def _heads(k: int) -> Integers:
     return np.unique(np.concatenate([[0], part, k - part]))
 
 
-def _log_sets(t: Floats, held: Integers, k: int) -> Floats:
+def _log_sets(t: Floats, heads: Integers, k: int) -> Floats:
     """The log number of sets with the best h, without the next, and none beyond rank t."""
-    left, free = (k - held)[:, None].astype(float), t - held[:, None] - 1.0
+    left, free = (k - heads)[:, None].astype(float), t - heads[:, None] - 1.0
     enough = np.maximum(free, left)
     logs = gammaln(enough + 1) - gammaln(left + 1) - gammaln(enough - left + 1)
     return np.where(free >= left, logs, -np.inf)

@@ -34,7 +34,7 @@ class AskedSelect(VerbRequest):
     ] = 0.0
     k: Annotated[
         int | None,
-        Option("Select so many instead of one.", "K", least=1, served=10_000, flag="-k"),
+        Option("Select K candidates instead of one.", "K", least=1, served=10_000, flag="-k"),
     ] = None
     method: Annotated[
         PickMethod | str,

@@ -57,7 +57,7 @@ class TopKMethod(PickMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class Joint(TopKMethod):
-    """A list in order, by one draw over all lists: for k up to some 50."""
+    """One draw over all ordered lists of k items; for k up to about 50."""
 
     picks_from: ClassVar[tuple[str, ...]] = (SCORES, CLASSES)
 
@@ -70,7 +70,7 @@ class Joint(TopKMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class Canonical(TopKMethod):
-    """A set, by one draw over all sets: where an order is not needed."""
+    """One draw over all sets of k items; for a set without an order."""
 
     picks_from: ClassVar[tuple[str, ...]] = (SCORES, CLASSES)
 
@@ -117,7 +117,7 @@ class Looked(TopKMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class CanonicalAdaptive(TopKMethod):
-    """A set of what stands out, at most k, without delta: for itemsets, universes in classes."""
+    """A set of the items that stand out, at most k, without a delta; for itemsets and classes."""
 
     picks_from: ClassVar[tuple[str, ...]] = (CLASSES,)
 
@@ -130,7 +130,7 @@ class CanonicalAdaptive(TopKMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class Oneshot(TopKMethod):
-    """Noise for k on every score, and the k largest: for scores that are no counts."""
+    """Noise on every score, scaled to k; for scores that are not counts."""
 
     noise: Annotated[NoiseName, NOISE] = "exponential"
 
@@ -144,7 +144,7 @@ class Oneshot(TopKMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class PeelPermuteAndFlip(TopKMethod):
-    """One pick after another, a list in order: the best for k = 1, else to compare."""
+    """Rounds of permute-and-flip; best for k = 1, otherwise for comparison."""
 
     def mechanism(self, about: AboutScores, sizes: Sizes) -> Selection:
         """k rounds of permute-and-flip."""
@@ -155,7 +155,7 @@ class PeelPermuteAndFlip(TopKMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class PeelGumbel(TopKMethod):
-    """Rounds of the exponential mechanism, composed with a delta: lists with k above some 50."""
+    """Rounds of the exponential mechanism, composed with a delta; for k above about 50."""
 
     needs_delta: ClassVar[bool] = True
 
@@ -168,7 +168,7 @@ class PeelGumbel(TopKMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class Gamma(TopKMethod):
-    """Noise in the largest error, a list in order: for very few items, else to compare."""
+    """One noise vector scaled to the largest error; an ordered list, for very few items."""
 
     def mechanism(self, about: AboutScores, sizes: Sizes) -> Selection:
         """One radius, and uniform noise within it."""
@@ -195,7 +195,7 @@ class NoisyCountsMethod(TopKMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class Laplace(NoisyCountsMethod):
-    """Laplace noise on every count, a list with counts at no cost: for few items per person."""
+    """Laplace noise on every count; counts come at no extra cost. For few items per person."""
 
     def mechanism(self, about: AboutScores, sizes: Sizes) -> Selection:
         """Discrete Laplace noise on every count."""
@@ -206,7 +206,7 @@ class Laplace(NoisyCountsMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class Gaussian(NoisyCountsMethod):
-    """Gaussian noise on every count, with counts at no cost: several items per person, a delta."""
+    """Gaussian noise on every count; counts come at no extra cost. For several items per person."""
 
     needs_delta: ClassVar[bool] = True
 
@@ -226,7 +226,7 @@ class Gaussian(NoisyCountsMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class OneshotApproximate(TopKMethod):
-    """The printed oneshot with a delta, for small epsilon: to compare."""
+    """The oneshot mechanism with a delta, as published; for comparison, at small epsilon."""
 
     needs_delta: ClassVar[bool] = True
 
@@ -255,7 +255,7 @@ class PrivateLabelsMethod(TopKMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class LimitedDomain(PrivateLabelsMethod):
-    """Labels found in the data, any number of items per person; it needs a delta."""
+    """Private labels, with any number of items per person; needs a delta."""
 
     picks_from: ClassVar[tuple[str, ...]] = (PRIVATE_LABELS, CLASSES)
 
@@ -281,7 +281,7 @@ class LimitedDomain(PrivateLabelsMethod):
 
 @dataclass(frozen=True, kw_only=True)
 class Stability(PrivateLabelsMethod):
-    """Labels found in the data with counts at no cost, few items per person; it needs a delta."""
+    """Private labels with counts at no extra cost, for few items per person; needs a delta."""
 
     def among_private(self, about: AboutScores, sizes: Sizes) -> UnknownDomain:
         """Noise on every count, and a threshold that a label of one person does not pass."""

@@ -28,30 +28,31 @@ from winnow.select.request import Above, FindLabels, Select, TopK
 
 @takes(Select)
 def select(scores: Any, asked: Select) -> Released[Any]:
-    """Select the candidate with the (nearly) highest score, privately.
+    """Select the candidate with the (nearly) highest score.
 
-    ``scores`` is a dict, a list, a NumPy array, a pandas, Polars or Arrow column or table, what
-    ``winnow.counts`` made of a table for a public list of items, ``winnow.scores`` of a source of
-    any size, or ``winnow.classes`` of a universe that nobody can list. The list of candidates is
-    public, their scores are private. Of plain numbers one person moves each by at most 1, up or
-    down, and is added or removed; anything else is said where scores are sealed:
-    ``wn.seal_scores(scores, sensitivity=, monotone=, relation=, labels=)``.
+    ``scores`` is a dict, a list, a NumPy array, a pandas, Polars or Arrow column or table, counts
+    from ``winnow.counts`` with a public list of items, ``winnow.scores`` of a source of any size,
+    or ``winnow.classes``. The list of candidates is public; their scores are private. For plain
+    numbers, one person, added or removed, moves each by at most 1, up or down. Declare anything
+    else with ``wn.seal_scores(scores, sensitivity=, monotone=, relation=, labels=)``.
 
     ``epsilon`` is the total for the call. ``method`` is ``wn.PermuteAndFlip()`` (default),
     ``wn.Exponential()``, ``wn.NoisyMax()``, ``wn.LargeMargin(thresholds=)`` (needs ``delta``), or
-    ``wn.Lipschitz(noise=)`` with one of gumbel, exponential, laplace, logistic, half-logistic; a
-    word means its defaults. With ``k`` the value is a list of the k selected labels (the oneshot
-    variant): in order for the exponential mechanism, as a set in the order of the candidates for
-    the others. Without ``k`` it is one label. Classes take ``wn.DistanceToInstability()`` and
-    ``wn.Choosing()`` too, which may answer None, and no ``k``.
+    ``wn.Lipschitz(noise=)`` with one of gumbel, exponential, laplace, logistic, half-logistic. A
+    word means its defaults.
+
+    Without ``k`` the value is one label. With ``k`` it is a list of k labels (the oneshot
+    variant): in order for the exponential mechanism, and as a set, in the order of the candidates,
+    for the others. Classes take no ``k``, and also ``wn.DistanceToInstability()`` and
+    ``wn.Choosing()``, which may answer None.
 
     ``with_leads=True`` releases the list in the order of the noisy scores, as pairs of a label and
-    by how much its noisy score leads the next one, for the same epsilon: with "noisy-max" (or
-    logistic noise) the last lead, over the best that was not selected, too; with other noises
-    that one is None, so ``k`` has to be 2 or more.
+    its lead: by how much its noisy score exceeds the next one. It costs nothing more. The last
+    lead, over the best candidate that was not selected, is released with "noisy-max" and logistic
+    noise only. With other noises it is None, so ``k`` has to be 2 or more.
 
-    ``budget`` charges a shared budget, whose relation must be the same. ``seed`` makes a
-    repeatable result for tests, which carries no privacy, and the receipt says so.
+    ``budget`` charges a shared budget, whose relation must be the same. ``seed`` makes the result
+    repeatable, for tests: it is then not private, and the receipt says so.
     """
     return selected(sealed_scores(scores), asked)
 
@@ -63,38 +64,40 @@ def selected(scores: Any, asked: Select) -> Released[Any]:
 
 @takes(TopK)
 def top_k(counts: Any, asked: TopK) -> Released[Any]:
-    """The k items with the (nearly) highest counts, privately.
+    """Release the k items with the (nearly) highest counts.
 
-    ``counts`` is a dict, a list, an array, a data frame, what ``winnow.counts`` made of a table,
-    or ``winnow.classes`` of a universe that nobody can list. Plain numbers are counts of people:
-    one person raises each by at most 1 and lowers none, and is added or removed. Anything else is
-    said where counts are sealed: ``wn.seal_counts(counts, labels=, max_items=, sensitivity=)``,
-    or ``wn.seal_scores`` for scores that are no counts. ``epsilon`` is the total for the call.
+    ``counts`` is a dict, a list, an array, a data frame, counts that ``winnow.counts`` made, or
+    classes from ``winnow.classes``. Plain numbers are counts of people: one person, added or
+    removed, changes each by at most 1. For anything else declare what one person can change:
+    ``wn.seal_counts(counts, labels=, max_items=, sensitivity=)``, or ``wn.seal_scores`` for scores
+    that are not counts. ``epsilon`` is the total for the call.
 
-    ``method``: of a public list ``wn.Joint()`` (a list in order), ``wn.Canonical(gamma=, noise=)``
-    (a set), ``wn.Oneshot(noise=)`` (a set), ``wn.PeelPermuteAndFlip()``, ``wn.PeelGumbel()`` (needs
-    delta), ``wn.Gamma()``, ``wn.Laplace()`` (noise on every count, needs a bound on the items of a
-    person), ``wn.Gaussian()`` (needs delta, too), ``wn.OneshotApproximate()`` (small epsilon, needs
-    delta); where the labels were found in the data and are private, ``wn.LimitedDomain(reach=)``,
-    ``wn.Stability()``, ``wn.WeightedGaussian(cap=, peel=)`` or ``wn.TruncatedLaplace()``, which
-    need delta and may release fewer than k. A word ("joint") means its
-    defaults. "auto" chooses by epsilon, k, delta, ``ordered`` and the items per person, and the
-    receipt says why. One of your own derives from ``winnow.select.top_k_methods.TopKMethod``.
+    ``method`` is "auto" (default), a word or an object with options. "auto" chooses by epsilon, k,
+    delta, ``ordered`` and the items per person, and the receipt says why.
 
-    Of counts of groups, ``wn.counts(log, item=, person=, by="country")``, the value is a list for
-    each group, as a mapping, and ``epsilon`` is the total of all of them. Noise on every count is
-    drawn over all groups at once; other methods draw in each group, and are composed over as many
+    - For a public list of items: ``wn.Joint()`` (a list in order), ``wn.Canonical(gamma=,
+      noise=)`` (a set), ``wn.Oneshot(noise=)`` (a set), ``wn.PeelPermuteAndFlip()``,
+      ``wn.Gamma()``, and ``wn.Laplace()``, which adds noise to every count and needs a bound on
+      the items of a person. With a delta also ``wn.PeelGumbel()``, ``wn.Gaussian()`` and
+      ``wn.OneshotApproximate()`` (for small epsilon).
+    - For private labels, which were found in the data: ``wn.LimitedDomain(reach=)``,
+      ``wn.Stability()``, ``wn.WeightedGaussian(cap=, peel=)`` and ``wn.TruncatedLaplace()``. They
+      need a delta, and may release fewer than k.
+    - Your own method derives from ``winnow.select.top_k_methods.TopKMethod``.
+
+    Counts by group, ``wn.counts(log, item=, person=, by="country")``, give a mapping with a list
+    for each group. ``epsilon`` is the total for all of them. Methods that add noise to every count
+    do so for all groups together. Other methods draw in each group, and compose over as many
     groups as one person is counted in (``wn.Groups(by, most=)``).
 
-    Of classes, joint, canonical, canonical-adaptive (as many as stand out, at most k) and
-    limited-domain take k at once, and the methods of ``winnow.select`` one after another.
+    For classes, joint, canonical, canonical-adaptive (as many as stand out, at most k) and
+    limited-domain release all k in one draw. The methods of ``winnow.select`` are repeated.
 
-    ``ordered=True`` asks for a list in order, ``ordered=False`` says that a set is enough.
-    ``with_counts=True`` releases noisy counts of the winners too, as pairs: at no cost with
-    laplace, gaussian and stability, for half of epsilon with the others. ``with_cut`` (0.05, say)
-    is a share of epsilon for an estimate of what the bound of ``winnow.counts`` on a person left
-    out: ``released.cut`` says how many people had more items, and how many of theirs were not
-    counted.
+    ``ordered=True`` asks for a list in order; ``ordered=False`` says that a set is enough.
+    ``with_counts=True`` also releases noisy counts of the winners, as pairs: at no cost with
+    laplace, gaussian and stability, and for half of epsilon with the others. ``with_cut`` (such as
+    0.05) is a share of epsilon for an estimate of what the bound on a person left out:
+    ``released.cut`` says how many people had more items, and how many of those were not counted.
     """
     return most_common(sealed_counts(counts), asked)
 
@@ -106,21 +109,25 @@ def most_common(counts: Any, asked: TopK) -> Released[Any]:
 
 @takes(FindLabels)
 def labels(counts: Any, asked: FindLabels) -> Released[list[Any]]:
-    """The labels that there are in a log, where nobody listed them, privately.
+    """Release the labels that many people have in a log, without a public list of them.
 
-    ``counts`` is what ``winnow.counts(log, item=, person=)`` made of an event log, or ready counts
-    of people, ``wn.seal_counts(counts, labels="private", max_items=)``. A label that one person
-    alone has is released with a chance of ``delta`` at most; what many have is found.
-    ``epsilon`` is the total for the call.
+    ``counts`` comes from ``winnow.counts(log, item=, person=)``, or holds ready counts of people,
+    ``wn.seal_counts(counts, labels="private", max_items=)``. A label that only one person has is
+    released with probability at most ``delta``. ``epsilon`` is the total for the call.
 
-    ``method``: ``wn.WeightedGaussian(cap=, rounds=)`` spreads each person's weight over their
-    labels, so that no bound on items is needed; ``wn.TruncatedLaplace()`` is for counts with
-    ``max_items=``, and ``wn.OptimalRule()`` for people who have one label each. A word
-    ("weighted-gaussian") means its defaults. "auto" takes what is expected to find the most in
-    generated logs, by public numbers, and the receipt says why.
+    ``method`` is "auto" (default), a word or an object with options:
 
-    The value is a list of labels: the one with the largest noisy weight or count first, or by their
-    text for the optimal rule, which tells no order. ``winnow.top_k`` gives the k most common.
+    - ``wn.WeightedGaussian(cap=, rounds=)`` spreads the weight of each person over their labels,
+      and needs no bound on the items of a person;
+    - ``wn.TruncatedLaplace()`` is for counts with ``max_items=``;
+    - ``wn.OptimalRule()`` is for people with one label each.
+
+    "auto" takes the method that should find the most labels, by public numbers, and the receipt
+    says why.
+
+    The value is a list of labels, from the largest noisy weight or count down. The optimal rule
+    gives no order; its labels are sorted by their text. For the k most common labels use
+    ``winnow.top_k``.
     """
     return discovered(sealed_counts(counts), asked)
 
@@ -132,13 +139,14 @@ def discovered(counts: Any, asked: FindLabels) -> Released[list[Any]]:
 
 @takes(Above)
 def above(values: Any, asked: Above) -> Released[AboveAnswer]:
-    """Which of a list of private values lie above a public threshold, in their order.
+    """Report which of a list of private values exceed a public threshold (sparse vector).
 
-    The values (a dict, a list, an array, a data frame) are compared one by one with noise on
-    both sides, and the run ends when ``cutoff`` of them were reported above: epsilon pays for
-    those reports, however many values come out below. ``value.above`` are the labels reported,
-    ``value.answered`` how many values were looked at. One person moves a plain number by at most
-    1, up or down; ``wn.seal_scores(values, sensitivity=, monotone=, ...)`` says anything else.
+    The values (a dict, a list, an array, a data frame) are compared one by one, with noise on both
+    sides. The run ends after ``cutoff`` reports. Epsilon pays for these reports, however many
+    values are below the threshold. ``value.above`` lists the reported labels, and
+    ``value.answered`` is the number of values that were compared. For plain numbers, one person
+    moves each by at most 1, up or down. Declare anything else with ``wn.seal_scores(values,
+    sensitivity=, monotone=, ...)``.
     """
     return compared(sealed_scores(values), asked)
 
@@ -164,10 +172,11 @@ def open_above(
     budget: Budget | None = None,
     seed: int | None = None,
 ) -> SparseVectorStream:
-    """Compare values that come one after another with a public threshold, until it is exhausted.
+    """Compare values that arrive one after another with a public threshold.
 
-    The whole run is charged now. ``stream.ask(value)`` takes one value or several. What one person
-    can do to a value is said here, because the values are still to come.
+    The whole run is charged now, and ends after ``cutoff`` reports. ``stream.ask(value)`` takes
+    one value or several. Because the values are still to come, declare here what one person can
+    change.
     """
     asked = Above(threshold=threshold, epsilon=epsilon, cutoff=cutoff)
     utility = declared(sensitivity, monotone, relation)

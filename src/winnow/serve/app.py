@@ -149,10 +149,10 @@ class Server:
 
     async def _direct(self, scope: MutableMapping[str, Any], content: bytes) -> Response | None:
         """The answer of an endpoint, which needs no routing: most requests are such."""
-        found = endpoint_at(scope["method"], scope["path"])
-        if found is None:
+        matched = endpoint_at(scope["method"], scope["path"])
+        if matched is None:
             return None
-        endpoint, scope["path_params"] = found
+        endpoint, scope["path_params"] = matched
         return await self._answering[endpoint.name](Request(scope), content)
 
     def _routed(self, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:

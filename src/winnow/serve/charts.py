@@ -316,13 +316,13 @@ def _area(
     """The outline of one analyst's part: steps above, and back along the steps below."""
     over: list[tuple[float, float]] = []
     under: list[tuple[float, float]] = []
-    held = (0.0, 0.0)
+    last = (0.0, 0.0)
     for moment, low, high in layer:
-        over += [(at(moment), up(held[1])), (at(moment), up(high))]
-        under += [(at(moment), up(held[0])), (at(moment), up(low))]
-        held = (low, high)
-    over.append((at(end), up(held[1])))
-    under.append((at(end), up(held[0])))
+        over += [(at(moment), up(last[1])), (at(moment), up(high))]
+        under += [(at(moment), up(last[0])), (at(moment), up(low))]
+        last = (low, high)
+    over.append((at(end), up(last[1])))
+    under.append((at(end), up(last[0])))
     return [*over, *reversed(under)]
 
 

@@ -143,9 +143,9 @@ def _of_questions(
     if table.n is not None:
         if home is None:
             return  # there are no data whose number of rows could be told
-        found = stand_in(read_data(declared, home, name))
-        assert isinstance(found, SealedTable)  # questions are asked of a table, by its declaration
-        table = found
+        made_up = stand_in(read_data(declared, home, name))
+        assert isinstance(made_up, SealedTable)  # as its declaration says
+        table = made_up
     refused = _refused(declared, asked, table)
     if refused:
         mended = [each for each in _mends(declared, asked, table) if each]

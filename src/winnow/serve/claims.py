@@ -98,7 +98,7 @@ class Claims:
 
         def claimed(view: View) -> Claimed:
             before = {each.name: self._requests.requested_in(view, *each.name) for each in wanted}
-            found = Claimed({}, {}, {}, {})
+            outcomes = Claimed({}, {}, {}, {})
             had = {who: self._had(view, who) for who in {each.principal for each in wanted}}
             asked = {who: questions for who, (questions, _) in had.items()}
             aside: dict[str, int] = defaultdict(int)
@@ -107,21 +107,21 @@ class Claims:
                 row = before[each.name]
                 if row is not None and row.digest == each.digest and row.result is None:
                     aside[each.principal] += int(row.body)
-            found.fresh.update({who: fresh - aside[who] for who, (_, fresh) in had.items()})
+            outcomes.fresh.update({who: fresh - aside[who] for who, (_, fresh) in had.items()})
             for each in wanted:
-                outcome = self._one(each, before[each.name], asked, aside, found.fresh, new)
+                outcome = self._one(each, before[each.name], asked, aside, outcomes.fresh, new)
                 match outcome:
                     case QuestionClaim():
-                        found.claims[each.name] = outcome
+                        outcomes.claims[each.name] = outcome
                         if not outcome.again:
                             view.do(INSERT, *vars(outcome.request).values())
                             counted[each.principal] += each.questions, outcome.put_aside
                     case Request():
-                        found.answered[each.name] = outcome
+                        outcomes.answered[each.name] = outcome
                     case _:
-                        found.refused[each.name] = outcome
+                        outcomes.refused[each.name] = outcome
             self._count(view, counted)
-            return found
+            return outcomes
 
         work = self._store.change if new else self._store.read
         return work(claimed)

@@ -42,10 +42,10 @@ R = TypeVar("R")
 
 @guarded
 def connect(url: str, *, token: str, patience: float = 60.0) -> Client:
-    """A server of ``winnow serve``, with the same verbs: ``wn.connect(url, token=...)``.
+    """Connect to a server of ``winnow serve``: ``wn.connect(url, token=...)``.
 
-    The name of a dataset stands where the library takes data. ``patience`` is for how many seconds
-    a server that cannot be reached, or is busy, is asked again.
+    The client has the verbs of the library. Pass the name of a dataset in place of data.
+    ``patience`` is for how many seconds it retries if the server is busy or cannot be reached.
     """
     parts = urlsplit(url)
     if "@" in parts.netloc:  # not quoted: a password may stand there

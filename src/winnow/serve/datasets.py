@@ -139,12 +139,12 @@ class OpenDataset:
     def label_widths(self) -> dict[str, int]:
         """How many bytes the longest public label of each column has, as JSON writes it."""
         table = self.table
-        held: dict[str, Any] = dict(self.labels())
+        by_column: dict[str, Any] = dict(self.labels())
         if table is not None:
-            held = {column.name: _widest(column) for column in table.schema.columns}
+            by_column = {column.name: _widest(column) for column in table.schema.columns}
         return {
             name: max((len(json.dumps(label, default=str)) for label in labels), default=0)
-            for name, labels in held.items()
+            for name, labels in by_column.items()
         }
 
     @cached_property

@@ -90,6 +90,6 @@ def _csv(columns: Any) -> str:
 def _escaped(value: Any) -> Any:
     """A label that a spreadsheet would run as a formula gets a quote before it."""
     if isinstance(value, str):
-        held = str(writable(value))
-        return f"'{held}" if held[:1] in "=+-@\t\r" else held
+        label = str(writable(value))
+        return f"'{label}" if label[:1] in "=+-@\t\r" else label
     return value.item() if hasattr(value, "item") else value

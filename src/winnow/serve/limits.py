@@ -25,21 +25,21 @@ class Buckets:
         """Take one request out of a bucket, or refuse it."""
         with self._lock:
             now = self._clock()
-            held, since = self._held.get(name, (float(self._burst), now))
-            held = min(self._burst, held + (now - since) * self._rate)
-            if held < 1:
-                wait = max(1, int((1 - held) / self._rate + 1))
+            tokens, since = self._held.get(name, (float(self._burst), now))
+            tokens = min(self._burst, tokens + (now - since) * self._rate)
+            if tokens < 1:
+                wait = max(1, int((1 - tokens) / self._rate + 1))
                 raise Refusal("too-many", f"wait {wait} s", headers={"retry-after": str(wait)})
             if len(self._held) >= _MOST_BUCKETS and name not in self._held:
                 self._forget(now)
-            self._held[name] = (held - 1, now)
+            self._held[name] = (tokens - 1, now)
 
     def _forget(self, now: float) -> None:
         """Those that are full again say nothing; if all are in use, the oldest go."""
         kept = {
-            name: (held, since)
-            for name, (held, since) in self._held.items()
-            if held + (now - since) * self._rate < self._burst
+            name: (tokens, since)
+            for name, (tokens, since) in self._held.items()
+            if tokens + (now - since) * self._rate < self._burst
         }
         latest = sorted(kept.items(), key=lambda item: item[1][1])
         self._held = dict(latest[-_MOST_BUCKETS // 2 :])

@@ -145,8 +145,8 @@ class RemoteTables(InNotebook, Framed):
         for each in value["tables"]:
             rows = each["rows"]
             names = list(rows[0]) if rows else [*each["columns"], "estimate", "standard_error"]
-            held = {name: plain_column([row[name] for row in rows]) for name in names}
-            tables.append(RemoteTable(each["table"], tuple(each["columns"]), held))
+            columns = {name: plain_column([row[name] for row in rows]) for name in names}
+            tables.append(RemoteTable(each["table"], tuple(each["columns"]), columns))
         total = value["total"]
         return cls(tuple(tables), None if total is None else total["estimate"])
 
@@ -155,9 +155,9 @@ class RemoteTables(InNotebook, Framed):
         for table in self.tables:
             if sorted(table.columns) == sorted(columns):
                 return table
-        held = ", ".join(repr(each.title) for each in self.tables[:20])
+        titles = ", ".join(repr(each.title) for each in self.tables[:20])
         asked = ", ".join(map(repr, columns))
-        raise ParameterError(f"there is no table of {asked}; there is: {held}")
+        raise ParameterError(f"there is no table of {asked}; there is: {titles}")
 
     def to_columns(self) -> Columns:
         """The rows of all tables; a column that a table does not have is None there."""
@@ -169,8 +169,8 @@ class RemoteTables(InNotebook, Framed):
         for table in self.tables:
             columns["table"] += [table.title] * len(table)
             for name in names:
-                held = table.rows.get(name)
-                columns[name] += [None] * len(table) if held is None else held.tolist()
+                column = table.rows.get(name)
+                columns[name] += [None] * len(table) if column is None else column.tolist()
         return {name: plain_column(values) for name, values in columns.items()}
 
     def _card(self) -> Card:

@@ -163,18 +163,18 @@ async def release(visit: Visit) -> Response:
     """A release on its way, refused, or there with its picture and its receipt."""
     identity = str(visit.request.path_params["release"])
     job = await visit.call("getJob", job=identity)
-    found, view = None, None
+    state, view = None, None
     if job.state == "done":
-        found = await visit.call("getRelease", release=identity)
+        state = await visit.call("getRelease", release=identity)
         synthetic = None
-        if "synthetic.csv" in found.downloads:
+        if "synthetic.csv" in state.downloads:
             synthetic = await visit.call("download", release=identity, file="synthetic.csv")
-        view = await visit.server.run(shown, found, synthetic, await _labels(visit, job.dataset))
+        view = await visit.server.run(shown, state, synthetic, await _labels(visit, job.dataset))
     now = visit.server.service.requests.now()
     return await visit.page(
         "release_part.html" if visit.partly else "release.html",
         job=job,
-        release=found,
+        release=state,
         view=view,
         wait=max(1, round(job.due - now + 0.6)),
         kinds=KINDS,

@@ -31,9 +31,9 @@ def stand_in(data: Data) -> Data:
             zeros = np.zeros(len(data.labels), np.int64)
             return replace(data, values=Sealed(zeros, "counts"))
         case SealedBaskets():
-            held = 1 if isinstance(data.labels, Sealed) else len(data.labels)
-            empty = Baskets(np.zeros(2, np.int64), np.zeros(0, np.int32), held)
-            known: Any = Sealed(["made up"], "items") if held == 1 else data.labels
+            number = 1 if isinstance(data.labels, Sealed) else len(data.labels)
+            empty = Baskets(np.zeros(2, np.int64), np.zeros(0, np.int32), number)
+            known: Any = Sealed(["made up"], "items") if number == 1 else data.labels
             return replace(
                 data,
                 data=Sealed(empty, "baskets"),

@@ -163,10 +163,10 @@ class ServerStore:
 
     def hold(self) -> Hold | None:
         """Keep the store for one server; None: another one has it."""
-        held = self._database.hold()
-        if held is None:
+        lock = self._database.hold()
+        if lock is None:
             return None
-        self._hold = held
+        self._hold = lock
         return Hold(self._let_go, lambda: not self._fenced)
 
     def held_still(self) -> None:

@@ -127,7 +127,7 @@ SERVED: dict[str, ServedVerb] = {
     "labels": ServedVerb(
         data=_counts,
         size=lambda opened, order: ResultSize(0, 0),
-        says="the people with one item each, from whom on an item is found as often as not",
+        says="the people with one item each, above which an item is found half of the time",
         bounded=False,
     ),
     "tabulate": ServedVerb(
@@ -162,7 +162,7 @@ SERVED: dict[str, ServedVerb] = {
     "itemsets": ServedVerb(
         data=_baskets,
         size=sizes.of_itemsets,
-        says="the support from which on the last itemset is found as often as not, if supports "
+        says="the support at which the last itemset is found half of the time, if supports "
         "fall as rank^(-1/3)",
         unknown="nothing is known beforehand of the supports that this method finds",
         decode={"k": lambda k: k or 1},  # over HTTP always a list

@@ -214,9 +214,9 @@ class _OnePiece:
         self._held.append(data)
 
     def _flush(self) -> None:
-        held, self._held = self._held, []
-        if held and not self._transport.is_closing():
-            whole = b"".join(held)
+        waiting, self._held = self._held, []
+        if waiting and not self._transport.is_closing():
+            whole = b"".join(waiting)
             self._ticker.depart()
             self._transport.write(whole)
             self._wire.sent()

@@ -91,14 +91,14 @@ def enumerate_sessions(model: SessionModel, relation: Relation) -> AuditResult:
     """Every transcript of a few questions, on every pair of neighbouring tables."""
     mechanism = mechanism_at(EPSILON, UPDATES, LEVEL)
     claimed = capped_delta(EPSILON, UPDATES, LEVEL)
-    found = pairs(relation, TOTAL, 1)
-    tables = sorted({tuple(table.tolist()) for pair in found for table in pair})
+    neighbour_pairs = pairs(relation, TOTAL, 1)
+    tables = sorted({tuple(table.tolist()) for pair in neighbour_pairs for table in pair})
     place = {table: i for i, table in enumerate(tables)}
     logs = model.log_probabilities(np.array(tables))
     masses = np.exp(logs)
     lost = np.maximum(0.0, 1 - masses.sum(axis=0))
     worst = 0.0
-    for one, other in found:
+    for one, other in neighbour_pairs:
         i, j = place[tuple(one.tolist())], place[tuple(other.tolist())]
         for p, q in ((i, j), (j, i)):
             over = np.maximum(masses[:, p] - np.exp(LEVEL) * masses[:, q], 0.0).sum()
@@ -110,7 +110,7 @@ def enumerate_sessions(model: SessionModel, relation: Relation) -> AuditResult:
         relation,
         claimed,
         worst,
-        f"over {len(found)} pairs of tables, {len(masses)} transcripts",
+        f"over {len(neighbour_pairs)} pairs of tables, {len(masses)} transcripts",
     )
 
 
@@ -189,7 +189,7 @@ def fidelity_of_sessions(model: SessionModel, draws: int, seed: int) -> AuditRes
 def _kinds(model: SessionModel) -> Floats:
     """The chance of each set of freshly answered questions, as bits."""
     table, window = np.array([TABLE]), model.window()
-    found = np.zeros(2 ** len(QUESTIONS))
+    chances = np.zeros(2 ** len(QUESTIONS))
     rows = [row_of(question) for question in QUESTIONS]
     laws = [model._released(row, table, np.zeros((1, 1)), window)[:, 0] for row in rows]
 
@@ -198,7 +198,7 @@ def _kinds(model: SessionModel) -> Floats:
         measured: tuple[bytes, ...], chance: float, bits: int,
     ) -> None:  # fmt: skip
         if place == len(QUESTIONS):
-            found[bits] += chance
+            chances[bits] += chance
             return
         row, logs = rows[place], laws[place]
         key, bit = row.tobytes(), 1 << place
@@ -218,7 +218,7 @@ def _kinds(model: SessionModel) -> Floats:
                  chance * float(np.exp(log)), bits | bit)  # fmt: skip
 
     walk(0, np.full(4, 0.25), model.updates, (), (), 1.0, 0)
-    return found
+    return chances
 
 
 @lru_cache(maxsize=4)

@@ -107,14 +107,14 @@ def fidelity_of_fallback(variance: float, draws: int, seed: int) -> AuditResult:
 def _noises(draws: int, seed: int) -> tuple[int, ...]:
     table, root, plan = adversary_table(COUNT), Tape.seeded(seed), _plan()
     asked = [Question(_SCHEMA, {0: np.array([1, 2 + i])}) for i in range(ROUNDS)]
-    found: list[int] = []
+    noises: list[int] = []
     for draw in range(draws):
         key, receipt = single_run(plan.mechanism, table.relation, root.child(f"{draw}"))
         run = plan.draw(table, key)
         session = WeightsSession(plan, _SCHEMA, CellState(_SCHEMA), run, receipt)
         answers = map(session.ask, asked)
-        found += [round(each.count) - COUNT for each in answers if each.kind == "independent"]
-    return tuple(found)
+        noises += [round(each.count) - COUNT for each in answers if each.kind == "independent"]
+    return tuple(noises)
 
 
 @lru_cache(maxsize=1)

@@ -76,8 +76,8 @@ def moved_delta(moved: int, variance: float) -> tuple[float, int]:
     """The exact delta at the level where so many noisy counts all move by one; the sums' reach."""
     loss, chances = loss_of_sums(moved, variance)
     # sums far out count in full
-    found = float(chances @ -np.expm1(np.minimum(LEVEL - loss, 0.0))) + 1 - chances.sum()
-    return found, len(chances) // 2
+    delta = float(chances @ -np.expm1(np.minimum(LEVEL - loss, 0.0))) + 1 - chances.sum()
+    return delta, len(chances) // 2
 
 
 def loss_of_sums(moved: int, variance: float) -> tuple[Floats, Floats]:
@@ -103,10 +103,10 @@ def _law(variance: float) -> Floats:
 
 def _sums(number: int, variance: float) -> Floats:
     law = _law(variance)
-    found = law
+    sums = law
     for _ in range(number - 1):
-        found = np.convolve(found, law)
-    return found
+        sums = np.convolve(sums, law)
+    return sums
 
 
 def independent_sampled(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:

@@ -94,10 +94,12 @@ class SessionModel:
 
     def log_probabilities(self, tables: Integers) -> Floats:
         """One row for each transcript, one column for each table."""
-        found: list[Floats] = []
+        transcripts: list[Floats] = []
         uniform = np.full(4, 0.25)
-        self._walk(0, uniform, self.updates, (), (), np.zeros((1, len(tables))), tables, found)
-        return np.concatenate(found)
+        self._walk(
+            0, uniform, self.updates, (), (), np.zeros((1, len(tables))), tables, transcripts
+        )
+        return np.concatenate(transcripts)
 
     def _walk(
         self,
@@ -108,16 +110,16 @@ class SessionModel:
         measured: tuple[bytes, ...],
         logs: Floats,
         tables: Integers,
-        found: list[Floats],
+        transcripts: list[Floats],
     ) -> None:
         if place == len(QUESTIONS) or left <= 0:
-            found.append(logs)
+            transcripts.append(logs)
             return
         row = row_of(QUESTIONS[place])
         key = row.tobytes()
         rest = (p, left, found_near, measured)
         if key in measured or key in found_near:  # answered again as before
-            self._walk(place + 1, *rest, logs, tables, found)
+            self._walk(place + 1, *rest, logs, tables, transcripts)
             return
         guess = self.total * float(row @ p)
         window = self.window()
@@ -125,15 +127,19 @@ class SessionModel:
         near = self._released(row, tables, np.zeros((1, len(tables))), window[~far])
         with np.errstate(divide="ignore"):
             silent = np.log(np.exp(near).sum(axis=0))
-        self._walk(place + 1, p, left, (*found_near, key), measured, logs + silent, tables, found)
+        self._walk(
+            place + 1, p, left, (*found_near, key), measured, logs + silent, tables, transcripts
+        )
         after = (*measured, key)
         if left == 1 or place + 1 == len(QUESTIONS):  # nothing depends on the count any more
-            found.append(self._released(row, tables, logs, window[far]))
+            transcripts.append(self._released(row, tables, logs, window[far]))
             return
         for count in window[far]:
             moved = p * np.exp(self._step(guess, float(count)) * row)
             shown = self._released(row, tables, logs, np.array([count]))
-            self._walk(place + 1, moved / moved.sum(), left - 1, (), after, shown, tables, found)
+            self._walk(
+                place + 1, moved / moved.sum(), left - 1, (), after, shown, tables, transcripts
+            )
 
     def _released(self, row: Floats, tables: Integers, logs: Floats, counts: Integers) -> Floats:
         """Every transcript so far, followed by each of these counts."""

@@ -73,12 +73,12 @@ def _moves(relation: Relation) -> list[int]:
     """How many counts move, for every row that comes, or takes another's place."""
     cells = list(product(range(2), repeat=3))
     nobody = [()] if relation is Relation.ADD_REMOVE else [(cell,) for cell in cells]
-    found = []
+    moves = []
     for before, after in product(nobody, cells):
         gap = _counts(*before) - _counts(after)
         assert np.abs(gap).max(initial=0) <= 1
-        found.append(int(np.abs(gap).sum()))
-    return found
+        moves.append(int(np.abs(gap).sum()))
+    return moves
 
 
 def _counts(*rows: tuple[int, ...]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -118,12 +118,12 @@ def fidelity_of_tables(tables: int, draws: int, seed: int) -> AuditResult:
 def _noises(draws: int, seed: int) -> tuple[int, ...]:
     table, root = _table(), Tape.seeded(seed)
     true = _counts()
-    found: list[int] = []
+    noises: list[int] = []
     for draw in range(draws):
         key, _ = single_run(mechanism(), table.relation, root.child(f"{draw}"))
         rounds = mechanism().open(table, key)
-        found += (np.concatenate(rounds.prior()) - true).tolist()
-    return tuple(found)
+        noises += (np.concatenate(rounds.prior()) - true).tolist()
+    return tuple(noises)
 
 
 def tables_twins(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:

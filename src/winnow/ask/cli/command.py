@@ -74,7 +74,7 @@ def ask(
     ] = None,
     passes: Annotated[
         int,
-        option("--passes", "N", "With --synthesise: how often at most.", _OUTPUT),
+        option("--passes", "N", "With --synthesise: the most passes over the workload.", _OUTPUT),
     ] = 10,
     state: Annotated[
         Path | None,
@@ -145,7 +145,7 @@ def ask(
     if state is not None and state.exists():
         session = resumed_session(sealed, state, record.ledger, record.ledger_key, record.dataset)
         session.padded(padding_of(pad_to))
-        report(f"going on with {session!r}; {session.guarantee}, charged when it was opened")
+        report(f"continuing {session!r}; {session.guarantee}, charged when it was opened")
     else:
         prompted = batch is None and synthesise is None
         request = asked(

@@ -87,20 +87,20 @@ def ask(
     except InputError:
         compared(request, about)  # options that are wrong, and not merely too much to ask, are said
     sizes = sorted({int(request.max_queries), *_USUAL})
-    found: Compared = []
+    answers: Compared = []
     for size in sizes:
         typed = asked(method=request.method, max_queries=size)
-        found.append((size, compared(typed, about)))
+        answers.append((size, compared(typed, about)))
     rows = [
         {"max_queries": size, "recommended": the_better(each)}
         | {f"{row.method} {name}": value for row in each for name, value in _stated(row)}
-        for size, each in found
+        for size, each in answers
     ]
     document: dict[str, Any] = {"plan": None if plan is None else plan.to_dict(), "compared": rows}
     if json:
         show_json(document)
     else:
-        _show(request, plan, found, n, about.cells, relation)
+        _show(request, plan, answers, n, about.cells, relation)
     if out is not None:
         save(out, document, rows)
 

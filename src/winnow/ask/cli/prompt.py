@@ -167,7 +167,7 @@ def _unreadable(text: str, why: str) -> InputError:
 HELP = f"""\
 a question:  {FORMS}
 :budget      what was charged, and how much of the session is left
-:plan        the session's constants and error bounds, and what else there would have been
+:plan        the session's constants and error bounds, and the alternatives
 :columns     the columns and their values
 :help        this list
 :quit        end (the end of the input does too)"""

@@ -30,10 +30,10 @@ class CellSets:
     def axes(self, codes: Mapping[int, Integers]) -> list[Integers]:
         """Offsets of the set along each axis; a cell is the sum of one of each."""
         axes, start = [], 0
-        for column, held in codes.items():
+        for column, members in codes.items():
             if column > start:
                 axes.append(self._run(start, column))
-            axes.append(held * self._strides[column])
+            axes.append(members * self._strides[column])
             start = column + 1
         if start < len(self.shape):
             axes.append(self._run(start, len(self.shape)))
@@ -41,12 +41,12 @@ class CellSets:
 
     def _run(self, first: int, stop: int) -> Integers:
         """Offsets of the free columns first .. stop-1 together."""
-        found = self._free.get((first, stop))
-        if found is None:
+        offsets = self._free.get((first, stop))
+        if offsets is None:
             count = math.prod(self.shape[first:stop])
-            found = np.arange(count, dtype=np.int64) * self._strides[stop - 1]
-            self._free[first, stop] = found
-        return found
+            offsets = np.arange(count, dtype=np.int64) * self._strides[stop - 1]
+            self._free[first, stop] = offsets
+        return offsets
 
     def sum(self, values: NDArray[Any], codes: Mapping[int, Integers]) -> Any:
         """The sum of the values over the set."""
@@ -90,18 +90,18 @@ class KeptTables:
     def sum(self, codes: Mapping[int, Integers]) -> Any:
         """The sum over a product set, from the table of its columns; None if that is too large."""
         columns = tuple(codes)
-        found = self._tables.get(columns)
-        if found is None:
+        entry = self._tables.get(columns)
+        if entry is None:
             shape = tuple(self._shape[column] for column in columns)
             size = math.prod(shape)
             if size > self._most:
                 return None
             if self._held + size > self._most:
                 self.clear()
-            found = (CellSets(shape), self._make(columns))
-            self._tables[columns] = found
+            entry = (CellSets(shape), self._make(columns))
+            self._tables[columns] = entry
             self._held += size
-        sets, table = found
+        sets, table = entry
         return sets.sum(table, dict(enumerate(codes.values())))
 
 

@@ -122,10 +122,10 @@ def _log(**options: Any) -> Call:
     def call(people: People, place: ReplayPlace) -> Any:
         text = text_of(("user", "item"), events_of(people))
         source = place.write("data.csv", text.replace("user", '"user"', 1))
-        found = counts(source, item="item", person="user", max_items=2,
+        counted = counts(source, item="item", person="user", max_items=2,
                        reading=Reading(salt=f"{place.seed}"), **options)  # fmt: skip
-        sized: dict[str, Any] = {} if found.domain_known else {"delta": 0.2}
-        return top_k(found, k=2, epsilon=2.0, seed=place.seed, with_counts=True, **sized)
+        sized: dict[str, Any] = {} if counted.domain_known else {"delta": 0.2}
+        return top_k(counted, k=2, epsilon=2.0, seed=place.seed, with_counts=True, **sized)
 
     return call
 
@@ -133,16 +133,16 @@ def _log(**options: Any) -> Call:
 def _weighed(people: People, place: ReplayPlace) -> Any:
     """The people of a log, whose weights are read and added up once more."""
     source = place.write("data.csv", text_of(("user", "item"), events_of(people)))
-    found = counts(source, item="item", person="user", reading=Reading(salt=f"{place.seed}"))
-    return labels(found, epsilon=2.0, delta=0.2, method="weighted-gaussian", seed=place.seed)
+    counted = counts(source, item="item", person="user", reading=Reading(salt=f"{place.seed}"))
+    return labels(counted, epsilon=2.0, delta=0.2, method="weighted-gaussian", seed=place.seed)
 
 
 def _file_of_counts(people: People, place: ReplayPlace) -> Any:
     rows = [(item, str(number)) for item, number in counted(people).items()]
     source = place.write("data.csv", text_of(("item", "n"), rows))
     names, scores = read_scores(source, label_column="item", score_column="n")
-    found = dict(zip(list(names), scores.tolist(), strict=True))
-    return select(seal_scores(found, monotone=True), epsilon=0.5, seed=place.seed)
+    scores_by_name = dict(zip(list(names), scores.tolist(), strict=True))
+    return select(seal_scores(scores_by_name, monotone=True), epsilon=0.5, seed=place.seed)
 
 
 def _pairs(people: People, place: ReplayPlace) -> Any:
@@ -189,8 +189,8 @@ def _questions(people: People, place: ReplayPlace) -> Any:
     session = ask(
         table, epsilon=4.0, delta=0.01, max_queries=2, method="independent", seed=place.seed
     )
-    found = session.ask(queries([[0, 1, 1, 0]]))
-    return {"answers": [found], "receipt": session.receipt}
+    answer = session.ask(queries([[0, 1, 1, 0]]))
+    return {"answers": [answer], "receipt": session.receipt}
 
 
 def _learned(people: People, place: ReplayPlace) -> Any:
@@ -337,11 +337,11 @@ def replay_border(each: BorderReplay, *, quick: bool = False, seed: int) -> Audi
                 before = border.asked
                 problems += _both_sides(each, group, first + number, Path(folder))
                 met |= border.asked > before
-    found = [*map(str, run.found), *problems]
+    differences = [*map(str, run.found), *problems]
     if not met:
-        found.append("no call meets the border")
+        differences.append("no call meets the border")
     if not run.done:
-        found.append(f"every call failed: {run.error}")
+        differences.append(f"every call failed: {run.error}")
     same = "the same value" if border.same == "value" else "all but what is released the same"
     return AuditResult(
         "replay",
@@ -350,9 +350,9 @@ def replay_border(each: BorderReplay, *, quick: bool = False, seed: int) -> Audi
         str(entry.relation),
         "",
         0.0,
-        float(len(found)),
-        not found,
-        "; ".join([f"{run.pairs} pairs of neighbours", *found[:3]]),
+        float(len(differences)),
+        not differences,
+        "; ".join([f"{run.pairs} pairs of neighbours", *differences[:3]]),
     )
 
 

@@ -53,7 +53,7 @@ def twin_of(broken: Broken, *, leaks: bool = True) -> Replay:
 
     def call(people: People, place: ReplayPlace) -> Any:
         released = select(sealed(people), epsilon=0.5, seed=place.seed)
-        return broken(released, leaks and not any("a" in held for held in people), place)
+        return broken(released, leaks and not any("a" in items for items in people), place)
 
     verb = "winnow select" if broken is _text else "select"
     return Replay(verb, "a release that leaks", call, HOLDERS, groups=(2, 2))

@@ -72,11 +72,11 @@ def _command() -> Any:
 
 def commands() -> list[str]:
     """Every command of the command line, in words."""
-    found = []
+    words_of_commands = []
     for name, command in _command().commands.items():
         inner = getattr(command, "commands", None)
-        found += [name] if inner is None else [f"{name} {each}" for each in inner]
-    return found
+        words_of_commands += [name] if inner is None else [f"{name} {each}" for each in inner]
+    return words_of_commands
 
 
 def shown(*words: object) -> Shown:
@@ -169,8 +169,8 @@ def _counts(people: People, place: ReplayPlace) -> Any:
     return _both(place, *words)
 
 
-def _texts(held: dict[str, int]) -> Any:
-    return [(item, str(number)) for item, number in held.items()]
+def _texts(counts: dict[str, int]) -> Any:
+    return [(item, str(number)) for item, number in counts.items()]
 
 
 def _log(people: People, place: ReplayPlace) -> Any:
@@ -192,7 +192,7 @@ def _labels(people: People, place: ReplayPlace) -> Any:
 
 
 def _itemsets(people: People, place: ReplayPlace) -> Any:
-    file = place.write("baskets.csv", "".join(f"{','.join(held)}\n" for held in people))
+    file = place.write("baskets.csv", "".join(f"{','.join(items)}\n" for items in people))
     words = (
         "itemsets",
         file,
@@ -252,9 +252,11 @@ def _of_ages(
     verb: str, people: People, place: ReplayPlace, which: str = "--column"
 ) -> tuple[Any, ...]:
     """A command about the ages, as numbers of a grid."""
-    held = _SCHEMA | {"age": {"type": "number", "low": 0, "high": 60, "clip": True, "drop": True}}
+    columns = _SCHEMA | {
+        "age": {"type": "number", "low": 0, "high": 60, "clip": True, "drop": True}
+    }
     table, *_ = _table(people, place)
-    schema = place.write("numbers.json", json.dumps(held))
+    schema = place.write("numbers.json", json.dumps(columns))
     words = (verb, table, "--schema", schema, "--one-row-per-person", which, "age")
     return (*words, "--epsilon", 1, "--relation", "add-remove")
 

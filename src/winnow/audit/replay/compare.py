@@ -148,11 +148,13 @@ def replay(entry: Replay, *, quick: bool = False, seed: int) -> AuditResult:
     with TemporaryDirectory(prefix="winnow-replay-") as folder:
         for number, people in enumerate(entry.family.groups(entry.groups[not quick], first)):
             run.group(people, first + number, Path(folder))
-    found = [str(difference) for difference in run.found[:3]]
+    differences = [str(difference) for difference in run.found[:3]]
     if run.shared:
-        found.append(f"two parts of a draw have the same bits: {', '.join(sorted(run.shared))}")
+        differences.append(
+            f"two parts of a draw have the same bits: {', '.join(sorted(run.shared))}"
+        )
     if not run.done:  # nothing differs where nothing happens
-        found.append(f"every call failed: {run.error}")
+        differences.append(f"every call failed: {run.error}")
     about = f"{run.pairs} pairs of neighbours; {run.same} runs released what others had released"
     return AuditResult(
         "replay",
@@ -163,8 +165,8 @@ def replay(entry: Replay, *, quick: bool = False, seed: int) -> AuditResult:
         "",
         0.0,
         float(len(run.found) + len(run.shared)),
-        not found,
-        "; ".join([about, *found]),
+        not differences,
+        "; ".join([about, *differences]),
     )
 
 
@@ -259,8 +261,8 @@ class ReplayRun:
 
     def _why(self, path: str) -> str | None:
         if path not in self._whys:
-            found = (field.why for field in self._entry.allowed if field.matches(path))
-            self._whys[path] = next((why for why in found if why != "refusal"), None)
+            reasons = (field.why for field in self._entry.allowed if field.matches(path))
+            self._whys[path] = next((why for why in reasons if why != "refusal"), None)
         return self._whys[path]
 
     def _released(self, seen: Observation) -> Observation:

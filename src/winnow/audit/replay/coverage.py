@@ -104,13 +104,13 @@ def required() -> Iterator[Word]:
 
 def replayed_words(entries: Iterable[Replay]) -> set[Word]:
     """All that a table of replays has."""
-    found: set[Word] = set()
+    every_word: set[Word] = set()
     for entry in entries:
-        found.add((entry.verb, "", ""))
+        every_word.add((entry.verb, "", ""))
         for option, said in entry.words.items():
             words = said if isinstance(said, tuple) else (said,)
-            found |= {(entry.verb, option, str(word)) for word in words}
-    return found
+            every_word |= {(entry.verb, option, str(word)) for word in words}
+    return every_word
 
 
 def nothing_is_left_out(entries: Iterable[Replay]) -> AuditResult:

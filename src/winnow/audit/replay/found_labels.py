@@ -63,12 +63,12 @@ def _session() -> Replay:
         cap: dict[str, Any] = {"epsilon": 2.0, "delta": 0.2, "seed": place.seed}
         with Session(**cap) as session:
             counts = replace(counts_of(people, Relation.ADD_REMOVE), max_items=1)
-            found = session.labels(counts, epsilon=1.5, delta=0.1)
+            released = session.labels(counts, epsilon=1.5, delta=0.1)
             try:
                 session.labels(counts, epsilon=1.5, delta=0.1)
             except BudgetExceeded as refusal:
-                return {"released": found, "refusal": str(refusal), "left": repr(session.budget)}
-        return {"released": found}
+                return {"released": released, "refusal": str(refusal), "left": repr(session.budget)}
+        return {"released": released}
 
     words = {"method": ("labels",)}
     return Replay("Session", "labels of a log", call, HOLDERS_OF_ONE, words=words)
@@ -87,9 +87,9 @@ def _labels(
     def call(people: People, place: ReplayPlace) -> Any:
         counts = counts_of(people, relation)
         if kept:
-            held = Counter(label for owned in people for label in owned)
-            names = sorted(held)
-            listed = ListedCounts([held[name] for name in names], names)
+            counts_by_label = Counter(label for owned in people for label in owned)
+            names = sorted(counts_by_label)
+            listed = ListedCounts([counts_by_label[name] for name in names], names)
             counts = replace(counts, values=Sealed(listed, "counts"))
         at_hand = counts.weighed if weighed else None
         counts = replace(counts, max_items=most, weighed=at_hand)

@@ -78,7 +78,7 @@ def number_replays() -> Iterator[Replay]:
     def in_session(people: People, place: ReplayPlace) -> Any:
         table = _paid(people, Relation.ADD_REMOVE)
         with Session(table, epsilon=1.0, seed=place.seed) as session:
-            found = {
+            releases = {
                 "quantiles": session.quantiles("pay", epsilon=0.4),
                 "histogram": session.histogram("pay", bins=2, epsilon=0.4),
                 "moments": session.moments("pay", epsilon=0.1),
@@ -86,11 +86,11 @@ def number_replays() -> Iterator[Replay]:
                 "bounds": session.bounds("pay", epsilon=0.025),
                 "regress": session.regress("pay", epsilon=0.025),
             }
-            return found | {"left": repr(session)}
+            return releases | {"left": repr(session)}
 
     def binned(people: People, place: ReplayPlace) -> Any:
-        held = in_bins(_paid(people, Relation.ADD_REMOVE), "pay", 2)
-        return {"schema": held.schema, "shown": repr(held)}
+        table = in_bins(_paid(people, Relation.ADD_REMOVE), "pay", 2)
+        return {"schema": table.schema, "shown": repr(table)}
 
     yield Replay("in_bins", "", binned, PAID, groups=(1, 3))
     said = ("quantiles", "histogram", "moments", "describe", "bounds", "regress")

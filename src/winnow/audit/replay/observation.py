@@ -111,12 +111,12 @@ def _parts(value: Any, path: str, seen: Observation, above: tuple[int, ...]) -> 
         seen[path] = (f"array of {layout}", repr(value.tolist()))
     elif isinstance(value, Mapping):
         seen[path] = (kind, repr([*map(str, value)]))
-        for key, held in value.items():
-            _walk(held, f"{path}.{key}", seen, above)
+        for key, part in value.items():
+            _walk(part, f"{path}.{key}", seen, above)
     elif isinstance(value, list | tuple):
         seen[path] = (kind, f"length {len(value)}")
-        for place, held in enumerate(value):
-            _walk(held, f"{path}.{place}", seen, above)
+        for place, part in enumerate(value):
+            _walk(part, f"{path}.{place}", seen, above)
     elif isinstance(value, set | frozenset):
         seen[path] = (kind, repr(sorted(map(repr, value))))
     elif type(value).__module__.split(".")[0] == "winnow":
@@ -159,17 +159,17 @@ def _error(error: BaseException, seen: Observation) -> None:
     left: list[tuple[str, BaseException | None]] = [("error", error)]
     known: set[int] = set()
     while left:
-        path, found = left.pop()
-        if found is None or id(found) in known:
+        path, fault = left.pop()
+        if fault is None or id(fault) in known:
             continue
-        known.add(id(found))
-        frames = traceback.extract_tb(found.__traceback__)
+        known.add(id(fault))
+        frames = traceback.extract_tb(fault.__traceback__)
         where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-        seen[path] = (type(found).__name__, str(found))
-        seen[f"{path}.args"] = ("text", repr(found.args))
-        seen[f"{path}.attributes"] = ("text", repr(sorted(vars(found).items())))
+        seen[path] = (type(fault).__name__, str(fault))
+        seen[f"{path}.args"] = ("text", repr(fault.args))
+        seen[f"{path}.attributes"] = ("text", repr(sorted(vars(fault).items())))
         seen[f"{path}.place"] = ("text", where)
-        left += [(f"{path}.cause", found.__cause__), (f"{path}.context", found.__context__)]
+        left += [(f"{path}.cause", fault.__cause__), (f"{path}.context", fault.__context__)]
 
 
 def _files(folder: Path, seen: Observation) -> None:

@@ -26,19 +26,19 @@ class Family:
     def groups(self, count: int, seed: int) -> list[People]:
         """The odd groups, and random ones, `count` in all."""
         stream = Tape.seeded(seed).stream()
-        found = list(self.odd[:count])
-        while len(found) < count:
+        chosen = list(self.odd[:count])
+        while len(chosen) < count:
             size = stream.below(self.most + 1)
-            found.append(tuple(self.universe[stream.below(len(self.universe))]
+            chosen.append(tuple(self.universe[stream.below(len(self.universe))]
                                for _ in range(size)))  # fmt: skip
-        return found
+        return chosen
 
 
 def neighbours(people: People, universe: tuple[Person, ...], relation: Relation) -> list[People]:
     """Everybody who differs by one person, each group once; a new person comes in the middle."""
-    found = dict.fromkeys(_changed(people, universe, relation))
-    found.pop(people, None)
-    return list(found)
+    changed = dict.fromkeys(_changed(people, universe, relation))
+    changed.pop(people, None)
+    return list(changed)
 
 
 def _changed(people: People, universe: tuple[Person, ...], relation: Relation) -> Iterator[People]:

@@ -60,7 +60,7 @@ _SCHEMA = {
     "sex": {"values": ["f", "m"], "other": True},
     "age": {"edges": [0, 30, 60], "clip": True, "other": True},
 }
-_TEXTS = {name: {"values": held, "other": True} for name, held in _HELD.items()}
+_TEXTS = {name: {"values": values, "other": True} for name, values in _HELD.items()}
 _STRICT = {"sex": {"values": ["f", "m"]}, "age": {"edges": [0, 30, 60]}}
 _DROPS = {
     "sex": {"values": ["f", "m"], "drop": True, "trim": True},
@@ -98,15 +98,15 @@ def text_of(names: Sequence[str], rows: Rows) -> str:
 
 def events_of(people: People) -> Rows:
     """A row for each event: a person and an item."""
-    return ((str(number), item) for number, held in enumerate(people) for item in held)
+    return ((str(number), item) for number, items in enumerate(people) for item in items)
 
 
 def _source(kind: str, place: ReplayPlace, names: Sequence[str], rows: Rows) -> Any:
     """Rows of texts, an empty text being a missing one, as a file or a table in memory."""
     if kind == "csv":
         return place.write("data.csv", text_of(names, rows))
-    held = [[text or None for text in row] for row in rows]
-    columns = {name: [row[i] for row in held] for i, name in enumerate(names)}
+    texts = [[text or None for text in row] for row in rows]
+    columns = {name: [row[i] for row in texts] for i, name in enumerate(names)}
     if kind == "pandas":
         import pandas
 
@@ -140,14 +140,14 @@ def _logs() -> Iterator[Replay]:
 
 def _counting(kind: str, relation: Relation, *, public: bool) -> Any:
     def call(people: People, place: ReplayPlace) -> Any:
-        found = counts(
+        counted_items = counts(
             _source(kind, place, ("user", "item"), events_of(people)), item="item", person="user",
             max_items=2, items=["a", "b", "c"] if public else None, relation=relation,
             reading=Reading(salt=f"{place.seed}"),
         )  # fmt: skip
         sized: dict[str, Any] = {} if public else {"delta": 0.2}
-        top = top_k(found, k=2, epsilon=2.0, seed=place.seed, **sized)
-        return {"sealed": found, "shown": repr(found), "top": top}
+        top = top_k(counted_items, k=2, epsilon=2.0, seed=place.seed, **sized)
+        return {"sealed": counted_items, "shown": repr(counted_items), "top": top}
 
     return call
 
@@ -169,17 +169,17 @@ def _logs_of_groups() -> Iterator[Replay]:
             names: Sequence[str] | None = names,
         ) -> Any:
             rows = [
-                (str(number), held[at], held[at + 1])
-                for number, held in enumerate(people)
-                for at in range(0, len(held), 2)
+                (str(number), items[at], items[at + 1])
+                for number, items in enumerate(people)
+                for at in range(0, len(items), 2)
             ]
-            found = counts(
+            counted_items = counts(
                 _source("csv", place, ("user", "group", "item"), rows), item="item", person="user",
                 by=Groups("group", names=names, most=1), reading=Reading(salt=f"{place.seed}"),
                 **said,
             )  # fmt: skip
-            top = top_k(found, k=1, epsilon=2.0, seed=place.seed, **sized)
-            return {"sealed": found, "shown": repr(found), "top": top}
+            top = top_k(counted_items, k=1, epsilon=2.0, seed=place.seed, **sized)
+            return {"sealed": counted_items, "shown": repr(counted_items), "top": top}
 
         groups = (int(place == 1), 2)
         yield Replay("counts", f"csv, {variant}", call, IN_GROUPS, groups=groups)
@@ -189,17 +189,17 @@ def _joined_logs() -> Replay:
     """Two files of the same people, and a public one of items that stands there twice."""
 
     def call(people: People, place: ReplayPlace) -> Any:
-        profiles = ((str(number), held[0]) for number, held in enumerate(people) if held)
+        profiles = ((str(number), items[0]) for number, items in enumerate(people) if items)
         events = place.write("events.csv", text_of(("user", "item"), events_of(people)))
         about = place.write("people.csv", text_of(("user", "first"), profiles))
         topics = place.write("topics.csv", text_of(("item", "topic"), [("a", "t"), ("a", "s")]))
-        found = counts(
+        counted_items = counts(
             Join(events, about, on="user", public={"item": topics}, how="left"),
             item="topic", person="user", by="first", max_items=2,
             reading=Reading(salt=f"{place.seed}"),
         )  # fmt: skip
-        top = top_k(found, k=1, epsilon=2.0, delta=0.2, seed=place.seed)
-        return {"sealed": found, "shown": repr(found), "top": top}
+        top = top_k(counted_items, k=1, epsilon=2.0, delta=0.2, seed=place.seed)
+        return {"sealed": counted_items, "shown": repr(counted_items), "top": top}
 
     return Replay("counts", "csv, joined", call, EVENTS, groups=(0, 2))
 
@@ -219,13 +219,13 @@ def _bounds_from_looks() -> Iterator[Replay]:
             public: list[str] | None = public,
             sized: dict[str, Any] = sized,
         ) -> Any:
-            found = counts(
+            counted_items = counts(
                 _source("csv", place, ("user", "item"), events_of(people)), item="item",
                 person="user", max_items="auto", items=public,
                 reading=Reading(salt=f"{place.seed}"),
             )  # fmt: skip
-            top = top_k(found, k=1, epsilon=2.0, seed=place.seed, **sized)
-            return {"sealed": found, "shown": repr(found), "top": top}
+            top = top_k(counted_items, k=1, epsilon=2.0, seed=place.seed, **sized)
+            return {"sealed": counted_items, "shown": repr(counted_items), "top": top}
 
         groups = (int(place == 1), 2)
         yield Replay("counts", f"csv, {variant}, bound from a look", call, EVENTS, groups=groups)
@@ -284,7 +284,7 @@ def _read(source: Any, schema: Any, place: ReplayPlace, **options: Any) -> Any:
 
 def _transactions() -> Iterator[Replay]:
     def lines(people: People, place: ReplayPlace, name: str, separator: str) -> Any:
-        text = "".join(f"{separator.join(held)}\n" for held in people)
+        text = "".join(f"{separator.join(items)}\n" for items in people)
         return _mined(place.write(name, text), place, layout="lines")
 
     def pairs(people: People, place: ReplayPlace) -> Any:
@@ -294,20 +294,20 @@ def _transactions() -> Iterator[Replay]:
     def users(people: People, place: ReplayPlace) -> Any:
         rows = [
             (str(number), f"{number}-{order}", item)
-            for number, held in enumerate(people)
-            for order, item in enumerate(held)
+            for number, items in enumerate(people)
+            for order, item in enumerate(items)
         ]
         source = place.write("data.csv", text_of(("user", "order", "product"), rows))
         return _mined(source, place, unit="person", person="user", max_baskets=2,
                       layout=Pairs("order", "product"))  # fmt: skip
 
     def indicators(people: People, place: ReplayPlace) -> Any:
-        rows = [["1" if item in held else "0" for item in ("a", "b", "c")] for held in people]
+        rows = [["1" if item in items else "0" for item in ("a", "b", "c")] for items in people]
         source = place.write("data.csv", text_of(("a", "b", "c"), rows))
         return _mined(source, place, layout="indicators")
 
     def listed(people: People, place: ReplayPlace) -> Any:
-        return _mined([list(held) for held in people], place, layout="auto")
+        return _mined([list(items) for items in people], place, layout="auto")
 
     def commas(people: People, place: ReplayPlace) -> Any:
         return lines(people, place, "data.csv", ",")
@@ -332,8 +332,8 @@ def _mined(source: Any, place: ReplayPlace, **options: Any) -> Any:
     chosen: dict[str, Any] = {"unit": "basket", "max_items": 2} | options
     chosen["reading"] = Reading(salt=f"{place.seed}")
     sealed = read_baskets(source, **chosen)
-    found = itemsets(sealed, size=1, epsilon=20.0, delta=0.2, method="choosing", seed=place.seed)
-    return {"sealed": sealed, "shown": repr(sealed), "found": found}
+    released = itemsets(sealed, size=1, epsilon=20.0, delta=0.2, method="choosing", seed=place.seed)
+    return {"sealed": sealed, "shown": repr(sealed), "found": released}
 
 
 _MODEL = """NAME replay
@@ -368,19 +368,19 @@ def _in_memory() -> Iterator[Replay]:
         return seal_vectors(np.array([*people, (0.5, 0.5)], np.float64)[:1], index="flat")
 
     def model(people: People, place: ReplayPlace) -> Any:
-        found = read_lp(model_of(people, place.inputs / "model.mps"), opt=3.0)
-        return {"shown": repr(found), "senses": found.senses, "names": found.names}
+        problem = read_lp(model_of(people, place.inputs / "model.mps"), opt=3.0)
+        return {"shown": repr(problem), "senses": problem.senses, "names": problem.names}
 
     def ready(people: People, place: ReplayPlace) -> Any:
-        found = seal_counts(counted(people), labels="private", max_items=3)
-        return {"sealed": found, "shown": repr(found)}
+        sealed_counts = seal_counts(counted(people), labels="private", max_items=3)
+        return {"sealed": sealed_counts, "shown": repr(sealed_counts)}
 
     def query(people: People, place: ReplayPlace) -> Any:
         return seal_query([float(len(people)), 1.0], sensitivity=1)
 
     def labelled(people: People, place: ReplayPlace) -> Any:
-        found = seal_examples([[1] * len(people)], [1] * len(people))
-        return {"shown": repr(found), "learners": found.predictions.size}
+        examples = seal_examples([[1] * len(people)], [1] * len(people))
+        return {"shown": repr(examples), "learners": examples.predictions.size}
 
     def program(people: People, place: ReplayPlace) -> Any:
         return lp_problem(np.ones((len(people), 2)), np.ones(len(people)), [1.0, 1.0], opt=1.0)

@@ -53,7 +53,7 @@ from winnow.select.verb import above, open_above, open_selection, select, top_k
 ITEMS = ("a", "b", "c")
 EPSILON = 0.5
 
-_SETS = tuple(held for size in range(4) for held in combinations(ITEMS, size))
+_SETS = tuple(each for size in range(4) for each in combinations(ITEMS, size))
 HOLDERS = Family(
     _SETS,
     odd=(
@@ -68,7 +68,7 @@ HOLDERS = Family(
 """People with some of three items."""
 
 HOLDERS_OF_TWO = Family(
-    tuple(held for held in _SETS if len(held) <= 2),
+    tuple(each for each in _SETS if len(each) <= 2),
     odd=((("a",),), (("a", "b"), ("a", "c"), ("b", "c")), (), (("a", "b"),) * 3),
 )
 """People with at most two of three items."""
@@ -85,8 +85,8 @@ NOISES = get_args(NoiseName)
 
 def counted(people: People) -> dict[str, int]:
     """How many people have each item of the public list."""
-    held = Counter(item for person in people for item in person)
-    return {item: held[item] for item in ITEMS}
+    counts = Counter(item for person in people for item in person)
+    return {item: counts[item] for item in ITEMS}
 
 
 def summed(people: People) -> dict[str, float]:
@@ -199,8 +199,8 @@ def _top_k() -> Iterator[Replay]:
 
 def _kept(options: dict[str, Any]) -> Replay:
     def call(people: People, place: ReplayPlace) -> Any:
-        held = Counter(item for person in people for item in person)
-        values: Sealed[Any] = Sealed(ListedCounts([held[item] for item in ITEMS]), "counts")
+        counts = Counter(item for person in people for item in person)
+        values: Sealed[Any] = Sealed(ListedCounts([counts[item] for item in ITEMS]), "counts")
         utility = Utility.declare(1, monotone=True)
         return top_k(SealedCounts(values, ITEMS, utility), seed=place.seed, **options)
 
@@ -210,20 +210,20 @@ def _kept(options: dict[str, Any]) -> Replay:
 
 def _processes() -> Iterator[Replay]:
     def apart(people: People, place: ReplayPlace) -> Any:
-        held, opened = summed(people), open_selection(epsilon=EPSILON, k=2, seed=place.seed)
-        halves = [list(held)[i::2] for i in range(2)]
-        parts = [opened.worker.contenders(h, [held[item] for item in h]) for h in halves]
+        scores_by_id, opened = summed(people), open_selection(epsilon=EPSILON, k=2, seed=place.seed)
+        halves = [list(scores_by_id)[i::2] for i in range(2)]
+        parts = [opened.worker.contenders(h, [scores_by_id[item] for item in h]) for h in halves]
         shown = repr((opened, opened.worker, [len(part) for part in parts]))
         return {"shown": shown, "released": opened.finish(parts)}
 
     def streamed(people: People, place: ReplayPlace) -> Any:
         import pyarrow
 
-        held = summed(people)
-        frame = pyarrow.table({"item": list(held), "points": list(held.values())})
-        found = scores(frame, id="item", score="points")
-        picked = select(found, epsilon=EPSILON, k=2, seed=place.seed)
-        return {"shown": repr(found), "released": picked}
+        scores_by_id = summed(people)
+        frame = pyarrow.table({"item": list(scores_by_id), "points": list(scores_by_id.values())})
+        source_scores = scores(frame, id="item", score="points")
+        picked = select(source_scores, epsilon=EPSILON, k=2, seed=place.seed)
+        return {"shown": repr(source_scores), "released": picked}
 
     yield Replay("open_selection", "two processes", apart, MOVERS, groups=(1, 4))
     yield Replay("scores", "an Arrow table", streamed, MOVERS, groups=(0, 2), needs="pyarrow")
@@ -258,14 +258,16 @@ def _hidden(
     kept: bool = False,
 ) -> Replay:
     def call(people: People, place: ReplayPlace) -> Any:
-        held = Counter(item for person in people for item in person)
-        labels = sorted(held)  # as winnow.counts has them: those that somebody has
-        values: Any = np.array([held[label] for label in labels], np.int64)
+        counts = Counter(item for person in people for item in person)
+        labels = sorted(counts)  # as winnow.counts has them: those that somebody has
+        values: Any = np.array([counts[label] for label in labels], np.int64)
         if kept:
             values = ListedCounts(values, labels)
         utility = Utility.declare(1, monotone=True, relation=relation)
-        found = SealedCounts(Sealed(values, "counts"), Sealed(labels, "items"), utility, bound)
-        return top_k(found, seed=place.seed, **options)
+        sealed_counts = SealedCounts(
+            Sealed(values, "counts"), Sealed(labels, "items"), utility, bound
+        )
+        return top_k(sealed_counts, seed=place.seed, **options)
 
     limit = "" if bound is None else f", at most {bound} items each"
     return Replay(

@@ -353,7 +353,7 @@ def _budgets() -> Iterator[Replay]:
 
     def counts_of_people(people: People, place: ReplayPlace) -> Any:
         with Session(epsilon=1.0, delta=0.1, accountant="zcdp", seed=place.seed) as session:
-            found = session.top_k(counted(people), k=2, epsilon=0.5)
-            return {"found": found, "spent": str(session.budget.spent)}
+            released = session.top_k(counted(people), k=2, epsilon=0.5)
+            return {"found": released, "spent": str(session.budget.spent)}
 
     yield Replay("Session", "added up as zCDP", counts_of_people, HOLDERS)

@@ -43,8 +43,8 @@ def _from_classes(
     groups: tuple[int, int] = (1, 2),
 ) -> Replay:
     def call(people: People, place: ReplayPlace) -> Any:
-        held = counted(people)
-        given: list[Any] = [(number, [item]) for item, number in held.items()]
+        counts = counted(people)
+        given: list[Any] = [(number, [item]) for item, number in counts.items()]
         given.append((0, 1000, lambda uniform: f"other {uniform.below(1000)}"))
         universe = classes(
             given, total=len(ITEMS) + 1000 if known else None, monotone=True, relation=relation,

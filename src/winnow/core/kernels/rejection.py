@@ -38,23 +38,23 @@ def rejection(
     """The compiled draw: (status, next unused word), as far as the words and the filter reach."""
 
     def draw(plain, answers, words, place, state):  # type: ignore[no-untyped-def]
-        held = record(plain)
+        recorded = record(plain)
         if state[PHASE] == BEGIN:
-            begin(held, answers, state)
+            begin(recorded, answers, state)
             state[PHASE] = DRAWING
         while True:
             value, after = below(2 * state[TOTAL], words, place)
             if value < 0 or after >= words.shape[0]:
                 return NEED_WORDS, place
-            group, i, bound = propose(held, value >> 1, state)
-            score = score_of(held, answers, i, state)
-            if exponent_bound(score, held.per_unit) > bound:
+            group, i, bound = propose(recorded, value >> 1, state)
+            score = score_of(recorded, answers, i, state)
+            if exponent_bound(score, recorded.per_unit) > bound:
                 return VIOLATED, place
             sign = 1 - 2 * (value & 1)
-            verdict = decide(words[after], sign * score, held.beta, bound)
+            verdict = decide(words[after], sign * score, recorded.beta, bound)
             place = after + 1
             if verdict != ACCEPT:
-                in_vain(held, answers, group, i, score, state)
+                in_vain(recorded, answers, group, i, score, state)
             if verdict != REJECT:
                 state[CANDIDATE], state[SIGN], state[BOUND] = i, sign, bound
                 state[SCORE], state[WORD] = score, after

@@ -103,20 +103,20 @@ class Filter:
         part = slice(first, first + len(words))
         factor = self.scale * _BELOW * UNIT
         size = len(words)
-        found, gaps, rounded = self._found[:size], self._gaps[:size], self._rounded[:size]
+        keys, gaps, rounded = self._found[:size], self._gaps[:size], self._rounded[:size]
         if self.scores.dtype == np.int64:
             np.subtract(self._unsigned_top, self.scores[part].view(np.uint64), out=gaps)
-            np.multiply(gaps, factor, out=found)
+            np.multiply(gaps, factor, out=keys)
         else:
-            np.subtract(self._top, self.scores[part], out=found)
-            found *= factor
+            np.subtract(self._top, self.scores[part], out=keys)
+            keys *= factor
         if self.counts is not None:
-            found -= (self.counts.approx[part] + self._margin(part)) * UNIT
+            keys -= (self.counts.approx[part] + self._margin(part)) * UNIT
         rounded[...] = words
-        found += rounded.view(np.int32)
+        keys += rounded.view(np.int32)
         if not words.min():
-            found[words == 0] = -np.inf  # the noise has no bound yet
-        return found
+            keys[words == 0] = -np.inf  # the noise has no bound yet
+        return keys
 
     def _margin(self, part: slice | Integers) -> Floats:
         counts = self.counts
@@ -129,13 +129,13 @@ class Filter:
         rest = 4294967295.0 - exact
         log2_v = (exact + 1.0).view(np.int64) * 2.0**-52 - (1055.0 - _MITCHELL)
         log2_w = rest.view(np.int64) * 2.0**-52 - 1055.0
-        found = ((1.0 if self.counts is None else 2.0) * log2_w - log2_v) * LN2
-        found += self.law.formulas.top_shift - _SLACK
+        lows = ((1.0 if self.counts is None else 2.0) * log2_w - log2_v) * LN2
+        lows += self.law.formulas.top_shift - _SLACK
         if self.counts is not None:
-            found += self.counts.approx[places] - self._margin(places)
-        found -= gaps_to(self._top, self.scores[places]) * (self.scale * _ABOVE)
-        found[rest == 0.0] = -np.inf
-        return np.asarray(found)
+            lows += self.counts.approx[places] - self._margin(places)
+        lows -= gaps_to(self._top, self.scores[places]) * (self.scale * _ABOVE)
+        lows[rest == 0.0] = -np.inf
+        return np.asarray(lows)
 
     def bounds_of_one(self, place: int, word: int) -> tuple[float, float]:
         """Bounds on the noisy score of an item that stands for itself."""

@@ -213,13 +213,13 @@ class GivenRanks(InClasses):
         order of the class.
         """
         parts = iter(self._parts[count])
-        place, found = next(parts)
-        while index >= found.size:
-            index -= found.size
-            place, found = next(parts)
+        place, candidate = next(parts)
+        while index >= candidate.size:
+            index -= candidate.size
+            place, candidate = next(parts)
         key = place, index
-        if callable(found.members) and key not in self._drawn:
-            self._drawn[key] = self._fresh(place, found.size, found.members)
+        if callable(candidate.members) and key not in self._drawn:
+            self._drawn[key] = self._fresh(place, candidate.size, candidate.members)
         return key
 
     def _fresh(self, place: int, size: int, draw: Draw) -> Any:

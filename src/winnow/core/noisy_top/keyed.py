@@ -121,8 +121,8 @@ class Worker:
             if scores.null_count:
                 raise DataError("scores are missing or are not numbers; give a number for each id")
             texts = str(ids.type) in ("string", "large_string", "string_view")
-            held = ids.to_pylist() if texts else ids.to_numpy(zero_copy_only=False)
-            parts.append(self.contenders(held, scores.to_numpy(zero_copy_only=False)))
+            names = ids.to_pylist() if texts else ids.to_numpy(zero_copy_only=False)
+            parts.append(self.contenders(names, scores.to_numpy(zero_copy_only=False)))
             if len(parts) > _TOGETHER:
                 parts = [self.merge(parts)]
         return self.merge(parts)
@@ -182,8 +182,8 @@ class Worker:
         cipher = AESGCM(_derived(self._key, "wire"))
         other = DataError("these contenders are of another draw, or damaged; give those of one")
         with instead(other, InvalidTag, ValueError, TypeError):
-            held = bytes(sealed)
-            plain = cipher.decrypt(held[:_NONCE], held[_NONCE:], self.draw.encode())
+            content = bytes(sealed)
+            plain = cipher.decrypt(content[:_NONCE], content[_NONCE:], self.draw.encode())
         part = _unpacked(plain)
         return _Part(part[0], self._blocks(part[0]), part[1])
 
@@ -232,16 +232,16 @@ def _derived(key: bytes, label: str) -> bytes:
 
 def _names(ids: Any) -> Names:
     """Whole numbers, or texts as they can be written in UTF-8."""
-    held = ids.tolist() if isinstance(ids, np.ndarray) and ids.dtype.kind not in "iu" else ids
-    if isinstance(held, np.ndarray):
+    names = ids.tolist() if isinstance(ids, np.ndarray) and ids.dtype.kind not in "iu" else ids
+    if isinstance(names, np.ndarray):
         with instead(
             DataError("an id is not a whole number of 64 bits; give such ids, or texts"),
             OverflowError,
         ):
-            if held.dtype == np.uint64 and len(held) and held.max() >= 2**63:
+            if names.dtype == np.uint64 and len(names) and names.max() >= 2**63:
                 raise DataError("an id is not a whole number of 64 bits; give such ids, or texts")
-            return np.ascontiguousarray(held, np.int64)
-    listed = list(held)
+            return np.ascontiguousarray(names, np.int64)
+    listed = list(names)
     if all(isinstance(name, str) for name in listed):
         with instead(
             DataError("an id is not a text that can be written in UTF-8; rename it"), UnicodeError

@@ -118,10 +118,10 @@ class Ranking:
         if len(ranks) and int(ranks.max()) >= self._reached:
             self.ascending()
         top = self._top
-        found = np.full(len(ranks), self._level, np.int64)
+        values = np.full(len(ranks), self._level, np.int64)
         inside = ranks < len(top)
-        found[inside] = top[len(top) - 1 - ranks[inside]]
-        return found
+        values[inside] = top[len(top) - 1 - ranks[inside]]
+        return values
 
     def at_least(self, thresholds: Integers) -> Integers:
         """How many values reach each of some thresholds, which descend, from the lowest one."""
@@ -155,13 +155,13 @@ class Ranking:
         listed: list[int] = result.tolist()
         return listed
 
-    def _in_top(self, places: Integers, found: Integers) -> Integers:
+    def _in_top(self, places: Integers, positions: Integers) -> Integers:
         """The positions of ranks among the sorted values."""
         top = self._top
-        lowest = int(found.min())
+        lowest = int(positions.min())
         reached = len(top) - int(top.searchsorted(lowest))
         if reached > max(MANY_EQUAL.at, 8 * len(places)):
-            return self._by_value(places, found)
+            return self._by_value(places, positions)
         above = self._candidates
         if above is None:
             above = np.flatnonzero(self.values >= lowest + self.lowest)
@@ -172,10 +172,10 @@ class Ranking:
         order = backwards[np.argsort(self.values[backwards], kind="stable")]
         return np.asarray(order[len(order) - 1 - places])
 
-    def _by_value(self, places: Integers, found: Integers) -> Integers:
+    def _by_value(self, places: Integers, positions: Integers) -> Integers:
         """Each rank among the positions of its own value."""
         top = self._top
-        different, which = np.unique(found, return_inverse=True)
+        different, which = np.unique(positions, return_inverse=True)
         lows, highs = top.searchsorted(different), top.searchsorted(different, side="right")
         indices = places - (len(top) - highs[which])
         result = np.empty(len(places), np.int64)

@@ -83,10 +83,10 @@ class ConjunctionPart(Part):
                 counted[queries] = _all_inside(table, [self.masks[j] for j in queries], columns)
                 continue
             for j in queries:
-                held = np.ones(len(weights), np.bool_)
+                inside = np.ones(len(weights), np.bool_)
                 for i in columns:
-                    held &= self.masks[j][i][codes[i]]
-                counted[j] = weights[held].sum()
+                    inside &= self.masks[j][i][codes[i]]
+                counted[j] = weights[inside].sum()
         return counted
 
     def _by_columns(self) -> dict[tuple[int, ...], list[int]]:
@@ -148,13 +148,13 @@ def _all_inside(
     """The sums over many product sets; those of one cell are read off together."""
     codes, single = [], np.ones(len(members), np.bool_)
     for i in columns:
-        held = np.stack([masks[i] for masks in members])
-        single &= held.sum(axis=1) == 1
-        codes.append(held.argmax(axis=1))
-    found = np.array(table[tuple(codes)] if columns else np.broadcast_to(table, len(members)))
+        stacked = np.stack([masks[i] for masks in members])
+        single &= stacked.sum(axis=1) == 1
+        codes.append(stacked.argmax(axis=1))
+    sums = np.array(table[tuple(codes)] if columns else np.broadcast_to(table, len(members)))
     for j in np.flatnonzero(~single):
-        found[j] = _inside(table, members[j], columns)
-    return found
+        sums[j] = _inside(table, members[j], columns)
+    return sums
 
 
 def _inside(table: NDArray[Any], masks: Mapping[int, Mask], columns: tuple[int, ...]) -> Any:
@@ -166,11 +166,11 @@ def _inside(table: NDArray[Any], masks: Mapping[int, Mask], columns: tuple[int, 
 
 def set_words(schema: Schema, position: int, mask: Mask) -> str:
     """The codes of one column that a set holds, in words: 'age in [40, 60)'."""
-    held = np.flatnonzero(mask)
+    codes = np.flatnonzero(mask)
     column = schema.columns[position]
-    if held.size == 0:
+    if codes.size == 0:
         return f"{column.name} in nothing"
-    start, stop = int(held[0]), int(held[-1]) + 1
-    if stop - start == held.size and (column.kind != "categories" or held.size == 1):
+    start, stop = int(codes[0]), int(codes[-1]) + 1
+    if stop - start == codes.size and (column.kind != "categories" or codes.size == 1):
         return interval_label(schema, position, start, stop)
-    return f"{column.name} in {', '.join(str(column.labels[int(code)]) for code in held)}"
+    return f"{column.name} in {', '.join(str(column.labels[int(code)]) for code in codes)}"

@@ -133,17 +133,17 @@ def _table_bits(shape: Sequence[int], points: Integers) -> Words:
 
 
 def _between(ranges: Mapping[int, tuple[int, int]], points: Integers) -> Mask:
-    held = np.ones(len(points), np.bool_)
+    inside = np.ones(len(points), np.bool_)
     for column, (start, stop) in ranges.items():
-        held &= (points[:, column] >= start) & (points[:, column] < stop)
-    return held
+        inside &= (points[:, column] >= start) & (points[:, column] < stop)
+    return inside
 
 
 def _held(masks: Mapping[int, Mask], points: Integers) -> Mask:
-    held = np.ones(len(points), np.bool_)
+    inside = np.ones(len(points), np.bool_)
     for column, mask in masks.items():
-        held &= mask[points[:, column]]
-    return held
+        inside &= mask[points[:, column]]
+    return inside
 
 
 def sub_universe_size(

@@ -80,8 +80,8 @@ def _read(schema: Schema, plain: Mapping[str, Any]) -> Part:
         case {"table": names}:
             return MarginalPart(schema, schema.positions(names))
         case {"ranges": ranges}:
-            held = read_ranges(schema, ranges)
-            return IntervalPart(schema, held.column, held.starts, held.stops)
+            part = read_ranges(schema, ranges)
+            return IntervalPart(schema, part.column, part.starts, part.stops)
         case {"product": axes}:
             return RangeTablePart(
                 schema, RangeTable(tuple(read_ranges(schema, axis) for axis in axes))

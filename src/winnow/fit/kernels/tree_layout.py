@@ -102,13 +102,13 @@ class TreeLayout:
 
     def model(self) -> TreeTables:
         """The model of the last ``propagate``."""
-        found = []
+        tables = []
         for i, (clique, (order, _)) in enumerate(zip(self.tree.cliques, self._orders, strict=True)):
             cells = self._scratch.state[self._cliques[i] : self._cliques[i + 1]]
             table = cells.reshape(self.tree.sizes(order))
             turned = np.ascontiguousarray(table.transpose([order.index(c) for c in clique]))
-            found.append(turned / turned.sum())
-        return TreeTables(self.tree, tuple(found))
+            tables.append(turned / turned.sum())
+        return TreeTables(self.tree, tuple(tables))
 
     def cells(self, scope: Scope) -> int:
         """The cells of a table."""
@@ -179,23 +179,23 @@ class Maps:
         self._made: list[NDArray[np.int32]] = []
         self._length = 0
 
-    def of(self, holder: Scope, held: Scope) -> NDArray[np.int32]:
+    def of(self, holder: Scope, inner: Scope) -> NDArray[np.int32]:
         """For every cell of the holder the cell of the held table."""
         strides, step = {}, 1
-        for column in reversed(held.columns):
+        for column in reversed(inner.columns):
             strides[column] = step
-            step *= -(-self._shape[column] // held.block(column))
+            step *= -(-self._shape[column] // inner.block(column))
         cells = np.zeros((), np.int32)
         for column in holder.columns:
             own = holder.block(column)
             line = np.arange(-(-self._shape[column] // own), dtype=np.int32)
-            wide = held.block(column) // own if column in strides else 1
+            wide = inner.block(column) // own if column in strides else 1
             cells = cells[..., None] + (line // wide) * np.int32(strides.get(column, 0))
         return cells.reshape(-1)
 
-    def add(self, holder: Scope, held: Scope) -> int:
+    def add(self, holder: Scope, inner: Scope) -> int:
         """The place of a new map."""
-        cells = self.of(holder, held)
+        cells = self.of(holder, inner)
         self._made.append(cells)
         self._length += cells.size
         return self._length - cells.size
@@ -217,23 +217,23 @@ class Overlaps:
             if not scope.blocks:
                 columns = tuple(sorted(scope.columns))
                 for ways in range(len(columns) + 1):
-                    for held in itertools.combinations(columns, ways):
-                        holding.setdefault(held, []).append(scope)
+                    for inner in itertools.combinations(columns, ways):
+                        holding.setdefault(inner, []).append(scope)
         groups: list[tuple[int, ...]] = []
         lines: list[tuple[int, ...]] = []
         shares: list[float] = []
         maps, most = Maps(layout.shape), 1
-        for held in sorted(holding, key=lambda c: (-len(c), c)):
-            scopes = holding[held]
+        for inner in sorted(holding, key=lambda c: (-len(c), c)):
+            scopes = holding[inner]
             if len(scopes) < 2:
                 continue
-            rows, first = layout.cells(Scope(held)), len(lines)
+            rows, first = layout.cells(Scope(inner)), len(lines)
             precisions = [
                 rows / (layout.cells(s) * variances[layout.places[s].start]) for s in scopes
             ]
             for scope, precision in zip(scopes, precisions, strict=True):
                 own = layout.places[scope]
-                lines.append((own.start, own.stop - own.start, maps.add(scope, Scope(held))))
+                lines.append((own.start, own.stop - own.start, maps.add(scope, Scope(inner))))
                 shares.append(precision / sum(precisions))
             groups.append((rows, first, len(lines)))
             most = max(most, rows)
@@ -247,9 +247,9 @@ class Overlaps:
 
     def lightest(self, x: Floats) -> Floats:
         """Of all x on the tables that are one function, the one with the least sum of s^2 x^2."""
-        found = np.array(x)
-        self._lightest(found, *self._records)
-        return found
+        lightest_x = np.array(x)
+        self._lightest(lightest_x, *self._records)
+        return lightest_x
 
 
 def _starts(sizes: Iterable[int]) -> list[int]:

@@ -46,11 +46,11 @@ class TreeTables:
     def marginal(self, columns: Sequence[int]) -> Floats:
         """The table of some columns, axes in the order in which they are named."""
         wanted = tuple(columns)
-        found = self._holding.get(wanted[0], set()) if wanted else set(range(len(self.beliefs)))
+        cliques = self._holding.get(wanted[0], set()) if wanted else set(range(len(self.beliefs)))
         for column in wanted[1:]:
-            found = found & self._holding.get(column, set())
-        if found:
-            place = min(found, key=lambda i: (self.beliefs[i].size, i))
+            cliques = cliques & self._holding.get(column, set())
+        if cliques:
+            place = min(cliques, key=lambda i: (self.beliefs[i].size, i))
             return _summed([self.beliefs[place], list(self.tree.cliques[place])], wanted)
         joined = self._eliminated(wanted)
         factors: list[Any] = []
@@ -171,14 +171,14 @@ class TreeTables:
     @cached_property
     def _given(self) -> tuple[Floats, ...]:
         """Each clique's table given the columns shared with its parent."""
-        found = []
+        conditionals = []
         for belief, clique, shared in zip(
             self.beliefs, self.tree.cliques, self.tree.separators, strict=True
         ):
             gone = tuple(axis for axis, column in enumerate(clique) if column not in shared)
             sums = belief.sum(axis=gone, keepdims=True)
-            found.append(np.divide(belief, sums, out=np.zeros_like(belief), where=sums > 0))
-        return tuple(found)
+            conditionals.append(np.divide(belief, sums, out=np.zeros_like(belief), where=sums > 0))
+        return tuple(conditionals)
 
     @cached_property
     def _children(self) -> tuple[tuple[int, ...], ...]:

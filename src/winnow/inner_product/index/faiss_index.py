@@ -85,8 +85,8 @@ class _Faiss(ABC):
         """What FAISS finds, ranked; it may be fewer than k rows."""
         rows = self._vectors.shape[0]
         with self._at_work():
-            _, found = self._index.search(self._reduction.query(query)[None], min(k, rows))
-        ids = np.unique(found[0][found[0] >= 0]).astype(np.int64)
+            _, nearest = self._index.search(self._reduction.query(query)[None], min(k, rows))
+        ids = np.unique(nearest[0][nearest[0] >= 0]).astype(np.int64)
         return ranked(ids, inner_products(self._vectors, query, ids), k)
 
     @abstractmethod

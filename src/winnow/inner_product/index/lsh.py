@@ -68,17 +68,17 @@ class LSHIndex:
         k = min(k, rows)
         enough = min(rows, max(k, self._effort * k))
         own = self._codes(self._reduction.query(query)[None])[:, 0]
-        found = np.empty(0, np.int64)
+        ids = np.empty(0, np.int64)
         probed, step = 0, 1 + self._width  # the own bucket and those that differ in one sign
-        while len(found) < enough and probed < len(self._flips):
-            parts = [found]
+        while len(ids) < enough and probed < len(self._flips):
+            parts = [ids]
             for flip in self._flips[probed : probed + step]:
                 for table, bucket in enumerate((own ^ flip).tolist()):
                     start, stop = self._starts[table, bucket : bucket + 2]
                     parts.append(self._order[table, start:stop])
-            found = np.unique(np.concatenate(parts))
+            ids = np.unique(np.concatenate(parts))
             probed, step = probed + step, 2 * step
-        return ranked(found, inner_products(self._vectors, query, found), k)
+        return ranked(ids, inner_products(self._vectors, query, ids), k)
 
     def _codes(self, completed: NDArray[np.float32]) -> Integers:
         signs = (completed @ self._planes) > 0
@@ -133,15 +133,15 @@ class PStableIndex:
             np.argsort(((buckets - place) ** 2).sum(axis=1), kind="stable")
             for buckets, place in zip(self._buckets, places, strict=True)
         ]
-        found, looked, step = np.empty(0, np.int64), 0, 1
-        while len(found) < enough and looked < max(map(len, near)):
-            parts = [found]
-            for order, starts, held in zip(near, self._starts, self._rows, strict=True):
+        ids, looked, step = np.empty(0, np.int64), 0, 1
+        while len(ids) < enough and looked < max(map(len, near)):
+            parts = [ids]
+            for order, starts, rows_there in zip(near, self._starts, self._rows, strict=True):
                 for bucket in order[looked : looked + step]:
-                    parts.append(held[starts[bucket] : starts[bucket + 1]])
-            found = np.unique(np.concatenate(parts))
+                    parts.append(rows_there[starts[bucket] : starts[bucket + 1]])
+            ids = np.unique(np.concatenate(parts))
             looked, step = looked + step, 2 * step
-        return ranked(found, inner_products(self._vectors, query, found), k)
+        return ranked(ids, inner_products(self._vectors, query, ids), k)
 
     def _projected(self, completed: NDArray[np.float32]) -> Floats:
         """Projections in steps, each moved by its own shift in [0, 1)."""

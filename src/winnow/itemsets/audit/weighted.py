@@ -347,14 +347,14 @@ def weighted_twins(*, quick: bool = False) -> Iterator[AuditResult]:
             ("replaced people count like added ones", BrokenAsAdded(*asked), replaced),
             ("a second basket is forgotten", BrokenOneBasket(*asked), two),
         ):
-            found = enumerate_counts(made, utility, quick=True)
-            yield as_twin(fault, "Enumeration", found)
+            audited = enumerate_counts(made, utility, quick=True)
+            yield as_twin(fault, "Enumeration", audited)
     honest = weighted(_DELTA, private=True).counts()
     low = BrokenThreshold(honest.epsilon, honest.delta, honest.k, private=True)
     yield as_twin("the threshold is too low", "Enumeration", enumerate_threshold(low, added))
     short = BrokenShort(honest.epsilon, honest.delta, honest.k, private=True, max_items=8)
-    found = enumerate_threshold(short, added)
-    yield as_twin("the threshold is for shorter baskets", "Enumeration", found)
+    audited = enumerate_threshold(short, added)
+    yield as_twin("the threshold is for shorter baskets", "Enumeration", audited)
     scores = or_canonical()
     long = BrokenLong(scores.epsilon, scores.k, scores.needed)
     yield as_twin("lengths are told too well", "Enumeration", enumerate_long(long, added))

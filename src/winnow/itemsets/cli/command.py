@@ -172,18 +172,18 @@ def itemsets(
     )
     padding, plan = run.padding(), request.plan(baskets)
     released = plan.run(baskets, budget=budget, seed=seed, padding=padding)
-    found = counted(released)
+    supports_by_itemset = counted(released)
     noisy = supports is not None
 
     def show() -> None:
         ordered = plan.mechanism.selection.ordered
-        show_itemsets(found, noisy, baskets.unit.name, ordered=ordered)
+        show_itemsets(supports_by_itemset, noisy, baskets.unit.name, ordered=ordered)
 
     with saved_then_shown(released, json, show):
         if out is not None:
-            save(out, released.to_dict(), itemset_rows(found, noisy))
+            save(out, released.to_dict(), itemset_rows(supports_by_itemset, noisy))
         if plot is not None:
-            write_whole(plot, draw_itemsets(found, plan, plot.suffix.lower()))
+            write_whole(plot, draw_itemsets(supports_by_itemset, plan, plot.suffix.lower()))
         if rules is not None:
             rows = rule_rows(released, min_confidence)
             save(rules, {"rules": rows, **released.to_dict()}, rows)

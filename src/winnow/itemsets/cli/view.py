@@ -15,10 +15,10 @@ Found = Released[Any]
 
 def counted(released: Released[Any]) -> Found:
     """The release as a list; of supports with those of subsets, the pairs of the winners."""
-    held = released.value
-    if not isinstance(held, ItemsetSupports):
+    value = released.value
+    if not isinstance(value, ItemsetSupports):
         return released
-    return replace(released, value=held.listed())
+    return replace(released, value=value.listed())
 
 
 def rule_rows(released: Released[ItemsetSupports], min_confidence: float) -> list[dict[str, Any]]:
@@ -30,8 +30,8 @@ def rule_rows(released: Released[ItemsetSupports], min_confidence: float) -> lis
 
 def named(released: Found, with_counts: bool) -> list[tuple[str, int | None]]:
     """Itemsets as one text each, and their noisy supports."""
-    both = released.value if with_counts else [(found, None) for found in released.value]
-    return [(" + ".join(map(str, found)), noisy) for found, noisy in both]
+    both = released.value if with_counts else [(itemset, None) for itemset in released.value]
+    return [(" + ".join(map(str, itemset)), noisy) for itemset, noisy in both]
 
 
 def show_itemsets(released: Found, with_counts: bool, unit: str, *, ordered: bool) -> None:
@@ -61,8 +61,8 @@ def itemset_rows(released: Found, with_counts: bool) -> list[dict[str, Any]]:
     about = {**released.guarantee.to_dict(), **released.receipt.to_dict()}
     rows: list[tuple[str | None, int | None]] = [*named(released, with_counts)]
     counts = [{"support": noisy} if with_counts else {} for _, noisy in rows]
-    found = [{"itemset": n, **c, **about} for (n, _), c in zip(rows, counts, strict=True)]
-    return found or [{"itemset": None, **({"support": None} if with_counts else {}), **about}]
+    records = [{"itemset": n, **c, **about} for (n, _), c in zip(rows, counts, strict=True)]
+    return records or [{"itemset": None, **({"support": None} if with_counts else {}), **about}]
 
 
 def draw_itemsets(released: Found, plan: ItemsetPlan, ending: str) -> bytes:

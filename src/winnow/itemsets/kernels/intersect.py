@@ -64,11 +64,11 @@ def _greedy(bits, words, size):  # type: ignore[no-untyped-def]
                 if not left[other]:
                     continue
                 row = bits[other]
-                found = np.int64(0)
+                largest = np.int64(0)
                 for w in range(words):
-                    found += np.int64(_ones(common[w] & row[w]))
-                if found > support:
-                    chosen, support = other, found
+                    largest += np.int64(_ones(common[w] & row[w]))
+                if largest > support:
+                    chosen, support = other, largest
             left[chosen] = False
             row = bits[chosen]
             for w in range(words):
@@ -91,7 +91,7 @@ def _count_pairs(items, basket_starts, rows, held, pairs):  # type: ignore[no-un
 
 
 def _intersect(  # type: ignore[no-untyped-def]
-    bits, words, rows, pair_rows, pairs, size, low, high, histogram, most, skip, found,
+    bits, words, rows, pair_rows, pairs, size, low, high, histogram, most, skip, itemsets,
     found_support, stop
 ):  # fmt: skip
     """Walk over bitsets, as ``walk_occurrences`` does over lists.
@@ -160,8 +160,8 @@ def _intersect(  # type: ignore[no-untyped-def]
             if listed < room and support <= high:
                 if seen >= skip:
                     for d in range(levels):
-                        found[listed, d] = prefix[d]
-                    found[listed, levels] = other_item
+                        itemsets[listed, d] = prefix[d]
+                    itemsets[listed, levels] = other_item
                     found_support[listed] = support
                     listed += 1
                     if listed == room and len(histogram) == 0:
@@ -232,7 +232,7 @@ def _walk_occurrences(  # type: ignore[no-untyped-def]
     histogram,
     most,
     skip,
-    found,
+    itemsets,
     found_support,
     stop,
 ):
@@ -307,8 +307,8 @@ def _walk_occurrences(  # type: ignore[no-untyped-def]
                 if room and support <= high and listed < room:
                     if seen >= skip:
                         for d in range(levels):
-                            found[listed, d] = prefix[d]
-                        found[listed, levels] = item
+                            itemsets[listed, d] = prefix[d]
+                        itemsets[listed, levels] = item
                         found_support[listed] = support
                         listed += 1
                     seen += 1

@@ -132,13 +132,13 @@ class ItemsetRanks(InClasses):
         if kept is not None:
             bits, words = kept
             return int(greedy(bits[leaders], words, self.size))
-        found = int(greedy(*bits_of(self.baskets, leaders, self.size), self.size))
-        if len(self.baskets) < borders.SAMPLE.at or 16 * found > int(supports.max()):
-            return found  # it is a good one, or a sample would be most of the baskets
+        support = int(greedy(*bits_of(self.baskets, leaders, self.size), self.size))
+        if len(self.baskets) < borders.SAMPLE.at or 16 * support > int(supports.max()):
+            return support  # it is a good one, or a sample would be most of the baskets
         best = self._best_of_sample()
         if best is not None:
-            found = max(found, int(greedy(*bits_of(self.baskets, best, self.size), self.size)))
-        return found
+            support = max(support, int(greedy(*bits_of(self.baskets, best, self.size), self.size)))
+        return support
 
     def _best_of_sample(self) -> Integers | None:
         """An itemset that many baskets of a sample hold; None: it tells nothing, or takes long."""
@@ -225,12 +225,12 @@ class ItemsetRanks(InClasses):
         last = min(int(np.searchsorted(counted, size)), len(counted) - 1)
         least = int(self._counts[last])
         if self.size == 1 or self._plain is not None:
-            found = [
+            itemsets = [
                 (count, self.member(count, place))
                 for count, many in zip(self._counts[: last + 1].tolist(), self._sizes, strict=False)
                 for place in range(many)
             ]
-            return found[:size]
+            return itemsets[:size]
         listed = self._found
         if listed is None:
             listed = self._walk(least, len(self.baskets), _NONE, 0, int(counted[last]))
@@ -241,11 +241,11 @@ class ItemsetRanks(InClasses):
         """All itemsets of positive support, one after another, mined in growing batches."""
         done, batch = 0, 64
         while True:
-            found = self.listing(done + batch)
-            yield from found[done:]
-            if len(found) < done + batch:
+            itemsets = self.listing(done + batch)
+            yield from itemsets[done:]
+            if len(itemsets) < done + batch:
                 return
-            done, batch = len(found), 4 * batch
+            done, batch = len(itemsets), 4 * batch
 
     def unseen(self, stream: BitStream) -> Itemset | None:
         """A uniform itemset that no basket holds, by rejection; None if items have no list.
@@ -255,11 +255,11 @@ class ItemsetRanks(InClasses):
         of that share on average. Together: one, whatever the data.
         """
         while True:
-            found = self.sample(stream)
-            if found is None:
+            itemset = self.sample(stream)
+            if itemset is None:
                 return None
-            if found[0] == 0:
-                return found[1]
+            if itemset[0] == 0:
+                return itemset[1]
 
     def sample(self, stream: BitStream) -> tuple[int, Itemset] | None:
         """A uniform itemset with its support; None if items have no list."""
@@ -290,13 +290,13 @@ class ItemsetRanks(InClasses):
         return pairs <= borders.PLAIN.at
 
     def _count_plainly(self) -> Integers:
-        found: Counter[Itemset] = Counter()
+        counts: Counter[Itemset] = Counter()
         codes, starts = self.baskets.items.tolist(), self.baskets.starts.tolist()
         for first, last in pairwise(starts):
-            found.update(combinations(codes[first:last], self.size))
+            counts.update(combinations(codes[first:last], self.size))
         self._plain = {}
-        for itemset in sorted(found):
-            self._plain.setdefault(found[itemset], []).append(itemset)
+        for itemset in sorted(counts):
+            self._plain.setdefault(counts[itemset], []).append(itemset)
         histogram = np.zeros(len(self.baskets) + 1, np.int64)
         for count, members in self._plain.items():
             histogram[count] = len(members)
@@ -308,8 +308,8 @@ class ItemsetRanks(InClasses):
         """One pass of a compiled kernel over what can reach `low`; it tallies `most` and one."""
         from winnow.itemsets.kernels.intersect import intersect, occurrences, walk_occurrences
 
-        found, supports = np.empty((room, self.size), np.int64), np.empty(room, np.int64)
-        asked = self.size, low, high, histogram, most, skip, found, supports
+        itemsets, supports = np.empty((room, self.size), np.int64), np.empty(room, np.int64)
+        asked = self.size, low, high, histogram, most, skip, itemsets, supports
         rows = np.flatnonzero(self._item_supports >= low)
         kept = self._kept_bits()
         if kept is not None:
@@ -318,7 +318,7 @@ class ItemsetRanks(InClasses):
             if _dense(kept[1], len(rows), pairs):
                 most = comb(len(rows), self.size) * kept[1]
                 done = stoppable(intersect, most, *kept, rows, _NONE, _NO_PAIRS, *asked)
-                return supports[:done], found[:done]
+                return supports[:done], itemsets[:done]
         reduced, codes = restricted(self.baskets, self._item_supports >= low, self.size)
         lengths = reduced.lengths().astype(np.float64)
         words = (len(reduced) + 63) // 64
@@ -338,7 +338,7 @@ class ItemsetRanks(InClasses):
             done = stoppable(
                 walk_occurrences, steps, reduced.items, item_starts, positions, ends, *asked
             )
-        return supports[:done], codes[found[:done]]
+        return supports[:done], codes[itemsets[:done]]
 
     def _pairs_of(self, codes: Integers, low: int) -> tuple[Integers, NDArray[np.int32]]:
         """The supports of pairs for larger itemsets, and the rows of some items in them.
@@ -359,8 +359,8 @@ class ItemsetRanks(InClasses):
             rows = np.full(self.baskets.item_count, -1, np.int64)
             rows[counted] = np.arange(len(counted))
             pairs = np.zeros((len(counted), len(counted)), np.int32)
-            held = np.empty(len(counted), np.int64)
-            count_pairs(self.baskets.items, self.baskets.starts, rows, held, pairs)
+            places = np.empty(len(counted), np.int64)
+            count_pairs(self.baskets.items, self.baskets.starts, rows, places, pairs)
             self._pairs = floor, rows, pairs
         return self._pairs[1][codes], self._pairs[2]
 

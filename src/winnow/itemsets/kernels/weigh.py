@@ -21,7 +21,7 @@ def _weigh(items, starts, likely, size, shares, unit, squares, places, counts, s
 
     The place of an itemset c_1 < c_2 < .. is the sum of C(c_i, i): ``places[c, i]``.
     """
-    held = np.empty(len(likely), np.int64)
+    members = np.empty(len(likely), np.int64)
     sums, chosen = np.empty(size + 1), np.empty(size, np.int64)
     for basket in range(len(starts) - 1):
         if stop[0]:
@@ -32,9 +32,9 @@ def _weigh(items, starts, likely, size, shares, unit, squares, places, counts, s
         sums[:] = 0.0
         sums[0] = 1.0
         for q in range(n):
-            held[q] = items[starts[basket] + q]
+            members[q] = items[starts[basket] + q]
             for d in range(size, 0, -1):
-                sums[d] += sums[d - 1] * likely[held[q]]
+                sums[d] += sums[d - 1] * likely[members[q]]
         many = 1.0
         for d in range(size):
             many = many * (n - d) / (d + 1)
@@ -45,8 +45,8 @@ def _weigh(items, starts, likely, size, shares, unit, squares, places, counts, s
         while True:
             share, place = shares / sums[size], np.int64(0)
             for d in range(size):
-                share *= likely[held[chosen[d]]]
-                place += places[held[chosen[d]], d + 1]
+                share *= likely[members[chosen[d]]]
+                place += places[members[chosen[d]], d + 1]
             if everything or share > 1.0:
                 share = 1.0
             weight = np.int64(unit * np.sqrt(share) if squares else unit * share)

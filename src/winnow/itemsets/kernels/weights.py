@@ -29,8 +29,8 @@ def item_counts(baskets: Baskets, *, squares: bool, longest: int = LONGEST) -> I
     weights_of = range(1, int(lengths.max(initial=0)) + 1)
     by_length = [0] + [item_weight(n, squares=squares) * (n <= longest) for n in weights_of]
     weights = np.repeat(np.array(by_length, np.float64)[lengths], lengths)
-    found = np.bincount(baskets.items, weights=weights, minlength=baskets.item_count)
-    return found.astype(np.int64)  # whole numbers below 2^53: the sums were exact
+    counts = np.bincount(baskets.items, weights=weights, minlength=baskets.item_count)
+    return counts.astype(np.int64)  # whole numbers below 2^53: the sums were exact
 
 
 def item_weight(n: int, *, squares: bool) -> int:
@@ -64,11 +64,11 @@ def itemset_counts(
 
 def itemset_at(place: int, size: int) -> Itemset:
     """The itemset at a place, as places among the items that were kept."""
-    found = []
+    places = []
     for left in range(size, 0, -1):
         item = left - 1
         while comb(item + 1, left) <= place:
             item += 1
         place -= comb(item, left)
-        found.append(item)
-    return tuple(reversed(found))
+        places.append(item)
+    return tuple(reversed(places))

@@ -30,9 +30,9 @@ def model(law: str = "laplace") -> AdditiveModel:
     return AdditiveModel(law, 3, Fraction(1, 2), 2, delta=Fraction(1, 100))
 
 
-def noise_of(made: AdditiveModel, held: SealedLabelled) -> Fraction:
+def noise_of(made: AdditiveModel, rows_given: SealedLabelled) -> Fraction:
     """The scale or the variance of the noise in every cell."""
-    return made.variance(held) if made.law == "gaussian" else made.scale(held)
+    return made.variance(rows_given) if made.law == "gaussian" else made.scale(rows_given)
 
 
 def additive_enumerated(*, quick: bool = False) -> Iterator[AuditResult]:
@@ -49,7 +49,7 @@ def enumerate_tables(
     made: AdditiveModel, relation: Relation, rows: int, noise: Noise = noise_of
 ) -> AuditResult:
     """One result: in epsilon for Laplace noise, in delta at the claimed epsilon for Gaussian."""
-    held = no_rows(("no", "yes"), relation, rows)
+    labelled = no_rows(("no", "yes"), relation, rows)
     pure, multiplier = made.law == "laplace", exact("multiplier", made.multiplier)
     claimed = float(1 / multiplier)
     if not pure:
@@ -59,7 +59,7 @@ def enumerate_tables(
     # Cells are alike, so that their order does not matter.
     kinds = {tuple(sorted(moved[moved > 0].tolist()))
              for moved in (np.abs(tables @ by) for by in moves)} - {()}  # fmt: skip
-    told = of_moves([noise(made, held)], made.law, [[np.array(kind)] for kind in sorted(kinds)])
+    told = of_moves([noise(made, labelled)], made.law, [[np.array(kind)] for kind in sorted(kinds)])
     return enumeration(
         "Additive models: the tables of neighbours are as close as was charged.",
         made,
@@ -81,19 +81,19 @@ def _tables() -> NDArray[np.int64]:
     )  # fmt: skip
 
 
-def one_table(made: AdditiveModel, held: SealedLabelled) -> Fraction:
+def one_table(made: AdditiveModel, labelled: SealedLabelled) -> Fraction:
     """Broken: the noise is scaled to one table."""
-    return noise_of(replace(made, columns=1), held)
+    return noise_of(replace(made, columns=1), labelled)
 
 
-def as_added(made: AdditiveModel, held: SealedLabelled) -> Fraction:
+def as_added(made: AdditiveModel, labelled: SealedLabelled) -> Fraction:
     """Broken: a replaced person counts like an added one."""
-    return noise_of(made, replace(held, relation=Relation.ADD_REMOVE))
+    return noise_of(made, replace(labelled, relation=Relation.ADD_REMOVE))
 
 
-def one_row(made: AdditiveModel, held: SealedLabelled) -> Fraction:
+def one_row(made: AdditiveModel, labelled: SealedLabelled) -> Fraction:
     """Broken: a person's second row is forgotten."""
-    return noise_of(made, replace(held, rows_per_person=1))
+    return noise_of(made, replace(labelled, rows_per_person=1))
 
 
 def additive_twins(*, quick: bool = False) -> Iterator[AuditResult]:

@@ -56,8 +56,8 @@ class BalancedModel:
     @classmethod
     def of(cls, rule: BalancedRule, relation: Relation, rows: int) -> BalancedModel:
         """The model of a mechanism, with the scales that it states."""
-        held = empty(relation, rows)
-        return cls(rule, held, rule.scale(held))
+        labelled = empty(relation, rows)
+        return cls(rule, labelled, rule.scale(labelled))
 
     def log_probabilities(self, table: Integers) -> Floats:
         """Of each pair of noisy sizes in the window, up to a constant, and each rule."""
@@ -68,8 +68,8 @@ class BalancedModel:
         right = (RULES[:, cells[:, 0]] == cells[:, 1]) * table  # rules by cells
         by_class = np.stack([right[:, cells[:, 1] == own].sum(axis=1) for own in (0, 1)])
         if not self.by_noise:
-            held = np.array(self.rule.weights(true.tolist(), self.held), np.float64)
-            weights = np.broadcast_to(held, weights.shape)
+            class_weights = np.array(self.rule.weights(true.tolist(), self.held), np.float64)
+            weights = np.broadcast_to(class_weights, weights.shape)
         chosen = log_permute_and_flip(scales[:, None] * (weights @ by_class))
         return np.asarray(chosen - far[:, None])
 

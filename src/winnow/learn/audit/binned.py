@@ -68,13 +68,13 @@ class BinnedModel:
         cells, law = np.array(CELLS), self.quantiles(table)
         choice = PermuteAndFlip(Fraction(1, 2))
         scale = float(choice.scale(empty(self.relation, self.rows).utility))
-        found = []
+        outcomes = []
         for code in range(POINTS):
             (cut,) = apart([code], POINTS)
             right = RULES[:, (cells[:, 0] >= cut).astype(int)] == cells[:, 1]
             chosen = log_permute_and_flip(scale * (right * table).sum(axis=1)[None])[0]
-            found.append(self.drawn * math.log(law[(code,)]) + chosen)
-        return np.concatenate(found)
+            outcomes.append(self.drawn * math.log(law[(code,)]) + chosen)
+        return np.concatenate(outcomes)
 
 
 def binned_enumerated(*, quick: bool = False) -> Iterator[AuditResult]:
@@ -106,11 +106,11 @@ def fidelity_of_cuts(seed: int, stated: Fraction = Fraction(1)) -> AuditResult:
     mechanism, root = made(), Tape.seeded(seed)
     cells = np.repeat(np.array(CELLS), table, axis=0).astype(np.int32)
     rows = LabelledRows((cells[:, 0],), cells[:, 1], np.ones(len(cells), np.int64))
-    held = replace(empty(relation, 1), rows=Sealed(rows, "rows"))
+    labelled = replace(empty(relation, 1), rows=Sealed(rows, "rows"))
     observed = np.zeros(POINTS + 1, np.int64)
     for draw in range(_DRAWN):
         key, _ = single_run(mechanism, relation, root.child(f"draw-{draw}"))
-        ((cut,),) = mechanism.drawn(held, key)
+        ((cut,),) = mechanism.drawn(labelled, key)
         observed[cut] += 1
     (median,) = mechanism.quantiles
     claimed = replace(mechanism, quantiles=(replace(median, per_round=stated),))

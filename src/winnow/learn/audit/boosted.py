@@ -55,10 +55,10 @@ class BoostedModel:
         utility = replace(self.held, class_weights=(self.most,) * 2).utility
         scale = float(self.rules._selection.scale(utility))
         lean = np.array(self.lean, np.int64)
-        found = [(np.where(cells[:, 1] == 1, lean, -lean), 0.0)]
+        sequences = [(np.where(cells[:, 1] == 1, lean, -lean), 0.0)]
         for number in range(self.rules.rounds):
             following = []
-            for margins, log_chance in found:
+            for margins, log_chance in sequences:
                 weights = still_wanted(margins, np.array(self.weights)[cells[:, 1]])
                 weights = np.where(margins < 0, self.heaviest * weights, weights)
                 scores = scale * (right * (weights * table)).sum(axis=1)
@@ -67,8 +67,8 @@ class BoostedModel:
                     (margins + np.where(right[i], step(number), -step(number)), log_chance + law[i])
                     for i in range(len(RULES))
                 ]
-            found = following
-        return np.array([log_chance for _, log_chance in found])
+            sequences = following
+        return np.array([log_chance for _, log_chance in sequences])
 
     def _log_law(self, scaled: Floats) -> Floats:
         if self.rules.selection == "exponential":

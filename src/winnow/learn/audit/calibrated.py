@@ -41,12 +41,14 @@ def enumerate_counts(
 
     Given the released model the cell of a row is a function of this row.
     """
-    held = no_rows(("no", "yes"), relation, rows)
+    labelled = no_rows(("no", "yes"), relation, rows)
     first = guarantee_of(model.then.promise(relation).event).epsilon
     claimed = guarantee_of(model.promise(relation).event).epsilon - first
     claim, moves = NoiseCharge(True, claimed), list(person_moves(CELLS, rows, relation))
     kinds = {tuple(sorted(np.abs(by)[by != 0].tolist())) for by in moves} - {()}
-    told = of_moves([scale(model, held)], "laplace", [[np.array(kind)] for kind in sorted(kinds)])
+    told = of_moves(
+        [scale(model, labelled)], "laplace", [[np.array(kind)] for kind in sorted(kinds)]
+    )
     return enumeration(
         "Calibration: the counts of neighbours are as close as was charged.",
         model,
@@ -61,15 +63,15 @@ def enumerate_counts(
 def calibrated_twins(*, quick: bool = False) -> Iterator[AuditResult]:
     """Wrong sensitivities are caught."""
 
-    def as_added(model: CalibratedModel, held: SealedLabelled) -> Fraction:
-        return model.scale(replace(held, relation=Relation.ADD_REMOVE))
+    def as_added(model: CalibratedModel, labelled: SealedLabelled) -> Fraction:
+        return model.scale(replace(labelled, relation=Relation.ADD_REMOVE))
 
-    def one_row(model: CalibratedModel, held: SealedLabelled) -> Fraction:
-        return model.scale(replace(held, rows_per_person=1))
+    def one_row(model: CalibratedModel, labelled: SealedLabelled) -> Fraction:
+        return model.scale(replace(labelled, rows_per_person=1))
 
     for fault, rows, scale in (
         ("a replaced person moves the counts like an added one", 1, as_added),
         ("a second row is forgotten in the counts", 2, one_row),
     ):
-        found = enumerate_counts(made(), Relation.SUBSTITUTION, rows, scale)
-        yield as_twin(fault, "Enumeration", found)
+        result = enumerate_counts(made(), Relation.SUBSTITUTION, rows, scale)
+        yield as_twin(fault, "Enumeration", result)

@@ -83,15 +83,15 @@ class EitherLaw:
         log_rules = BoostedModel(
             self.either.rules, self.held, weights=WEIGHTS, lean=tuple(lean.tolist())
         )
-        found = []
+        outcomes = []
         sequences = product(RULES, repeat=self.either.rules.rounds)
         for log_chance, rules in zip(log_rules.log_probabilities(table), sequences, strict=True):
             votes, said = np.zeros(len(CELLS), np.int64), [lean > 0]
             for place, rule in enumerate(rules):
                 votes = votes + np.where(rule[cells[:, 0]] == 1, step(place), -step(place))
                 said += [lean + votes > 0, votes > 0]
-            found.append(log_chance + self.drawn * self._log_choice(np.stack(said), table))
-        return np.concatenate(found)
+            outcomes.append(log_chance + self.drawn * self._log_choice(np.stack(said), table))
+        return np.concatenate(outcomes)
 
     def _log_choice(self, said: Integers, table: Integers) -> Floats:
         """Of every model, by what they say of the cells."""
@@ -132,13 +132,13 @@ def fidelity_of_choice(
     table, relation, root = np.array([2, 1, 1, 1]), Relation.ADD_REMOVE, Tape.seeded(seed)
     cells = np.repeat(np.array(CELLS), table, axis=0).astype(np.int32)
     rows = LabelledRows((cells[:, 0],), cells[:, 1], np.ones(len(cells), np.int64))
-    held = replace(empty(relation, 1), class_weights=WEIGHTS)
+    labelled = replace(empty(relation, 1), class_weights=WEIGHTS)
     ends = np.array([[0, 1], [1, 1], [0, 0]])  # what each of three models says of the two values
     said = list(ends[:, cells[:, 0]])
     observed = np.zeros(4, np.int64)
     for draw in range(_DRAWN):
         key, _ = single_run(either, relation, root.child(f"draw-{draw}"))
-        observed[either.choice(rows, held, said, key)] += 1
+        observed[either.choice(rows, labelled, said, key)] += 1
     law = EitherLaw.of(replace(either, epsilon=stated or either.epsilon), relation, 1)
     chances = np.exp(law._log_choice(ends[:, np.array(CELLS)[:, 0]], table))
     p_value = chi_square_p_value(observed, chances)

@@ -113,10 +113,10 @@ def binned(
     def changed(rows: LabelledRows) -> LabelledRows:
         codes: list[NDArray[Any]] = list(rows.codes)
         for place, own in cuts.items():
-            held, size = codes[place], sizes[place]
-            bins = np.searchsorted(own, held, "right")
-            after = held - size + len(own) + 1
-            codes[place] = np.where(held < size, bins, after).astype(np.int32)
+            column, size = codes[place], sizes[place]
+            bins = np.searchsorted(own, column, "right")
+            after = column - size + len(own) + 1
+            codes[place] = np.where(column < size, bins, after).astype(np.int32)
         return rows._replace(codes=tuple(codes))
 
     return replace(labelled, rows=labelled.rows.map(changed, "rows"))

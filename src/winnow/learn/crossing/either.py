@@ -109,14 +109,14 @@ class EitherModel:
         rows = key.open(labelled.rows)
         lean = family.lean(number, rows.codes)
         numbers = self.rules.drawn(weighed, rules, key.child("rules"), lean)
-        found = [ChosenModels(family, number, ())]
+        candidates = [ChosenModels(family, number, ())]
         said = [list(family.predictions(rows.codes))[number]]
         votes = list(votes_of([rules.rule(each) for each in numbers], rows.codes, len(lean)))
         for length in lengths(len(numbers)):
             own, majority = numbers[:length], votes[length - 1]
-            found += [ChosenModels(family, number, own), ChosenModels(None, number, own)]
+            candidates += [ChosenModels(family, number, own), ChosenModels(None, number, own)]
             said += [(lean + majority > 0).astype(np.intp), (majority > 0).astype(np.intp)]
-        return found[self.choice(rows, weighed, said, key)]
+        return candidates[self.choice(rows, weighed, said, key)]
 
     def choice(
         self,

@@ -158,13 +158,13 @@ def _codes(where: str, feature: Feature, values: Any, rows: int) -> NDArray[np.i
 
 def numbers_of(labels: Any, classes: Classes) -> NDArray[np.int32]:
     """The number of each label's class; a label that is none of them is an error."""
-    held = np.asarray(labels)
-    if held.ndim != 1:
-        raise DataError(f"the labels have {held.ndim} dimensions; give one label for each row")
-    numbers = np.full(held.shape, -1, np.int32)
+    values = np.asarray(labels)
+    if values.ndim != 1:
+        raise DataError(f"the labels have {values.ndim} dimensions; give one label for each row")
+    numbers = np.full(values.shape, -1, np.int32)
     for number, name in enumerate(classes):
-        same = np.asarray(held == name)
-        if same.shape == held.shape:
+        same = np.asarray(values == name)
+        if same.shape == values.shape:
             numbers[same] = number
     if (numbers < 0).any():
         if len(classes) > 2:

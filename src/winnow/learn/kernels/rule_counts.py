@@ -71,8 +71,8 @@ def correct_by_rule(
         table = tables.of(block.features)
         for axis, tests in enumerate(block.tests):
             table = range_sums(table, axis, tests)
-        held = scores[start : start + block.size].reshape(len(block.outcomes), -1)
-        for row, outcome in zip(held, block.outcomes, strict=True):
+        scored = scores[start : start + block.size].reshape(len(block.outcomes), -1)
+        for row, outcome in zip(scored, block.outcomes, strict=True):
             if outcome:
                 np.add(table.reshape(-1), total - positives, out=row)
             else:

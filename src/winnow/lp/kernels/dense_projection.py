@@ -42,12 +42,12 @@ def project(logs: Floats, density: int, near: float | None = None) -> Floats:
 
 def projected(logs: Floats, density: int, near: float | None = None) -> tuple[Floats, float]:
     """The projection and its theta; ``near`` is a theta that may be close, as of a round before."""
-    found = None if near is None else _newton(logs, density, near)
-    if found is None:
-        found = _newton(logs, density, _threshold(np.sort(logs)[::-1], density))
-    if found is None:
+    solution = None if near is None else _newton(logs, density, near)
+    if solution is None:
+        solution = _newton(logs, density, _threshold(np.sort(logs)[::-1], density))
+    if solution is None:
         raise InternalError("a projection did not converge; please report this defect")
-    return found
+    return solution
 
 
 def _newton(logs: Floats, density: int, theta: float) -> tuple[Floats, float] | None:

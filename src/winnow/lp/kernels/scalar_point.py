@@ -36,17 +36,17 @@ def row_value(i, matrix, x):  # type: ignore[no-untyped-def]
 
 
 @bare
-def row_values(matrix, x, found):  # type: ignore[no-untyped-def]
+def row_values(matrix, x, values):  # type: ignore[no-untyped-def]
     """The values of all rows, to `found`."""
     if matrix.dense.shape[0] > 0:  # the sums of row_value, written out: it is what takes the time
-        for i in range(found.shape[0]):
+        for i in range(values.shape[0]):
             value = 0.0
             for j in range(matrix.dense.shape[1]):
                 value += matrix.dense[i, j] * x[j]
-            found[i] = value
+            values[i] = value
     else:
-        for i in range(found.shape[0]):
-            found[i] = row_value(i, matrix, x)
+        for i in range(values.shape[0]):
+            values[i] = row_value(i, matrix, x)
 
 
 @bare

@@ -169,8 +169,8 @@ class Shapes:
         rows, scale = self.rows, self.scale[: self.rows.width]
         matrix = rows.matrix
         if not rows.is_dense:
-            found = np.abs(matrix.values * self.scale[matrix.columns])
-            return float(found.max(initial=0.0))
+            entries = np.abs(matrix.values * self.scale[matrix.columns])
+            return float(entries.max(initial=0.0))
         if matrix.dense.size <= _SMALL:
             return float(np.abs(matrix.dense * scale).max())
         from winnow.lp.kernels.scalar_point import column_sizes
@@ -186,9 +186,9 @@ class Shapes:
             return self._plain()
         from winnow.lp.kernels.scalar_point import shapes
 
-        found = np.empty(rows.size), np.empty(rows.size), np.empty(rows.size)
-        shapes(rows.matrix, scale, *found)
-        return found
+        arrays = np.empty(rows.size), np.empty(rows.size), np.empty(rows.size)
+        shapes(rows.matrix, scale, *arrays)
+        return arrays
 
     def _plain(self) -> tuple[Floats, Floats, Floats]:
         """Rounds without compiled code, for small programs."""

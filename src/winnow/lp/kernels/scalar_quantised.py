@@ -88,11 +88,11 @@ class BlockEnvelope(NamedTuple):
 @bare
 def _log2(weight):  # type: ignore[no-untyped-def]
     """The whole part."""
-    found = np.int64(0)
+    power = np.int64(0)
     while weight > 1:
         weight >>= 1
-        found += 1
-    return found
+        power += 1
+    return power
 
 
 @bare

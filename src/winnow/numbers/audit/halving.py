@@ -143,9 +143,9 @@ def enumerate_quantiles(model: HalvingModel, most: int) -> AuditResult:
         worst = max(worst, -sum(lows), sum(highs))
         widest = max(widest, sum(highs) - sum(lows))
     one_level = mechanism.tree.levels == 1
-    held = worst <= claimed * (1 + _TOLERANCE)
+    holds = worst <= claimed * (1 + _TOLERANCE)
     if one_level:  # the range of a composition is not charged as one
-        held = held and widest <= claimed * (1 + _TOLERANCE)
+        holds = holds and widest <= claimed * (1 + _TOLERANCE)
     ends = ", ends of intervals" if model.low_end else ""
     return AuditResult(
         "enumeration",
@@ -156,7 +156,7 @@ def enumerate_quantiles(model: HalvingModel, most: int) -> AuditResult:
         mechanism.promise(relation).citation,
         claimed,
         widest if one_level else worst,
-        held,
+        holds,
         f"over {pairs} pairs of neighbours",
     )
 

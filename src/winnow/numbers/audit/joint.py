@@ -82,8 +82,8 @@ def enumerate_joint(model: JointListsModel, most: int) -> AuditResult:
     places = list(product(range(mechanism.groups), range(mechanism.size)))
     for one, other in neighbours(places, mechanism.rows_per_person, relation, most):
         pairs += 1
-        found = [told(_of(one, g), _of(other, g)) for g in range(mechanism.groups)]
-        widest = max(widest, sum(high for _, high in found) - sum(low for low, _ in found))
+        per_group = [told(_of(one, g), _of(other, g)) for g in range(mechanism.groups)]
+        widest = max(widest, sum(high for _, high in per_group) - sum(low for low, _ in per_group))
     return enumeration(
         "Joint quantiles: log ratios of neighbours lie in an interval as long as was charged.",
         mechanism,

@@ -131,8 +131,8 @@ def faithful_edges(draws: int, seed: int, faster: float = 1.0) -> AuditResult:
     segment = Segment(np.sort(places).astype(np.int64), NONE, len(side.distances))
     target = RankTarget(Fraction(1), mechanism.rate, mechanism.beyond(side))
     tape = Tape.seeded(seed)
-    found = [drawn(segment, target, tape.child(str(draw))) - NONE for draw in range(draws)]
-    observed = np.append(np.bincount(found, minlength=len(side.distances) + 1), 0)
+    draws_of_edges = [drawn(segment, target, tape.child(str(draw))) - NONE for draw in range(draws)]
+    observed = np.append(np.bincount(draws_of_edges, minlength=len(side.distances) + 1), 0)
     return fidelity_result(
         "Bounds: the sampler draws every edge with its exact probability.",
         mechanism.name,

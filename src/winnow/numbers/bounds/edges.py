@@ -47,5 +47,5 @@ def sides_of(column: str, place: int, grid: NumberGrid) -> tuple[EdgesOfSide, ..
 
 @lru_cache(maxsize=256)
 def _distances(most: int) -> tuple[int, ...]:
-    found = {round(2 ** (number / _STEPS)) for number in range(_STEPS * most.bit_length() + 1)}
-    return (*sorted(each for each in found if each < most), most)
+    distances = {round(2 ** (number / _STEPS)) for number in range(_STEPS * most.bit_length() + 1)}
+    return (*sorted(each for each in distances if each < most), most)

@@ -73,7 +73,7 @@ class TailEdges:
 
     @property
     def least_rows(self) -> int:
-        """With fewer rows than this an end says little: 2T."""
+        """With fewer rows than this an end is uninformative: 2T."""
         return 2 * max(self.beyond(side) for side in self.sides)
 
     def promise(self, relation: Relation) -> Promise:

@@ -63,7 +63,7 @@ class BoundsPlan(TablePlan[ReleasedBounds]):
             *sides,
             "",
             f"With probability 0.95 at most {self.error:,.0f} rows lie beyond an end. With "
-            "fewer rows than that it says little, or is the declared one.",
+            "fewer rows the bound is uninformative, or is the declared one.",
         ]
 
 

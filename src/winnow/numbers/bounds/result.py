@@ -14,7 +14,7 @@ from winnow.core.saving import Saved
 
 @dataclass(frozen=True, eq=False)
 class ReleasedBounds(ReleasedValue, Saved):
-    """The ends of a column; a declaration takes them as ``low`` and ``high``, with ``clip``."""
+    """The released ends of a column; a schema takes them as ``low`` and ``high``, with ``clip``."""
 
     column: str
     low: int | float

@@ -12,15 +12,16 @@ from winnow.read.table_plan import released_of
 
 @takes(Bounds)
 def bounds(table: SealedTable, asked: Bounds) -> Released[ReleasedBounds]:
-    """Release private bounds of a column of numbers, within the ones that its schema declares.
+    """Release private bounds of a column of numbers, within those that its schema declares.
 
-    Who knows little of a column declares a wide range, and asks for bounds: the number beyond which
-    only a few rows lie, upwards and downwards from zero; of a range that begins at zero or above,
-    upwards only. Edges stand at growing distances from zero, and the exponential mechanism draws
-    one of them; the bound is twice as far. ``wn.moments(..., bounds="auto")`` does this by itself.
+    If you do not know how large the values are, declare a wide range and release bounds: the
+    numbers beyond which only a few rows lie, upwards and downwards from zero (upwards only, for a
+    range that starts at zero or above). The exponential mechanism draws one of a series of edges
+    at growing distances from zero, and the bound is twice as far. ``wn.moments(...,
+    bounds="auto")`` does this for you.
 
-    Where there are too few rows the bound is the declared one, or cuts away much: the plan says
-    below how many. Rows with a missing value, or another outside the grid, count nowhere. The
+    With too few rows the bound is the declared one, or clips many values; the plan states this
+    number of rows. Rows with a missing value, or with one outside the grid, do not count. The
     neighbour relation is the table's. ``run`` is ``wn.Run(pad_to=)``.
     """
     return released_of(table, asked)

@@ -132,10 +132,10 @@ def quantiles_of_codes(
     codes, weights = rows
     kept = codes < halving.size
     positions = np.sort(_spread(codes[kept], weights[kept], tape, parts))
-    found = np.zeros(len(halving.tree.parts), np.int64)
+    quantiles = np.zeros(len(halving.tree.parts), np.int64)
     run = _Run(halving, relation, parts, tape.child("quantiles"), low_end=False)
-    run.all_of(halving.tree.root, Segment(positions, 0, halving.size * parts), found)
-    return found
+    run.all_of(halving.tree.root, Segment(positions, 0, halving.size * parts), quantiles)
+    return quantiles
 
 
 def _spread(codes: NDArray[np.integer], counts: Integers, tape: Tape, parts: int) -> Integers:

@@ -136,23 +136,23 @@ def _gaps(segment: Segment, target: JointTarget) -> _Gaps:
     rows, n = segment.rows, len(segment.rows)
     reach = target.reach(segment.stop - segment.start)
     edges = np.concatenate([[segment.start - 1], rows, [segment.stop - 1]])
-    held = np.flatnonzero(np.diff(edges) > 0)  # between rows that are tied there is no point
+    wide = np.flatnonzero(np.diff(edges) > 0)  # between rows that are tied there is no point
     middles = [part * n // target.whole for part in target.parts]
-    places = np.searchsorted(held, middles, side="right")
-    below = held[np.maximum(places - 1, 0)]
-    above = held[np.minimum(places, len(held) - 1)]
+    places = np.searchsorted(wide, middles, side="right")
+    below = wide[np.maximum(places - 1, 0)]
+    above = wide[np.minimum(places, len(wide) - 1)]
     if (below < middles).any():  # rows are tied there: points beside them miss so many
         reach += reach + loss(below, n, target) // target.whole + 1
     near = np.zeros(n + 2, np.int64)
     for middle, least, most in zip(middles, below.tolist(), above.tolist(), strict=True):
         near[max(0, min(least, middle) - reach)] += 1
         near[min(n + 1, max(most, middle + 1) + reach + 1)] -= 1
-    single = np.cumsum(near[: n + 1])[held] > 0
+    single = np.cumsum(near[: n + 1])[wide] > 0
     begins = single.copy()  # of a gap by itself, and of a run of others
     begins[0] = True
     begins[1:] |= single[1:] != single[:-1]
     firsts = np.flatnonzero(begins)
-    lo, hi = held[firsts], held[np.append(firsts[1:], len(held)) - 1]
+    lo, hi = wide[firsts], wide[np.append(firsts[1:], len(wide)) - 1]
     return _Gaps(edges[lo] + 1, edges[hi + 1] - edges[lo], lo, hi)
 
 
@@ -221,17 +221,17 @@ class _Weights:
         """Gaps with how many quantiles each has, in order, and the probability of all choices."""
         first, ended = self._found
         chance = Fraction(1)
-        found: list[tuple[int, int]] = []
+        gaps: list[tuple[int, int]] = []
         gap, part = _chosen(self._last, stream)
         chance *= part
         left = len(self.target.parts)  # quantiles that have no gap yet
         while True:
             t, part = _chosen(self._runs(first, gap, left), stream)
             chance *= part
-            found.append((gap, t + 1))
+            gaps.append((gap, t + 1))
             left -= t + 1
             if left == 0:
-                return found[::-1], chance
+                return gaps[::-1], chance
             gap, part = _chosen(self._before(ended[left - 1], gap, left), stream)
             chance *= part
 
@@ -265,7 +265,7 @@ def _points(gaps: _Gaps, way: Sequence[tuple[int, int]], stream: BitStream) -> t
     Of s points t ascending ones, with repetition, are t different ones of s + t - 1, less 0, 1, ...
     [Floyd's sampling: each set of t is as likely]
     """
-    found: list[int] = []
+    points: list[int] = []
     lists = 1
     for gap, t in way:
         size, start = int(gaps.sizes[gap]), int(gaps.starts[gap])
@@ -274,5 +274,5 @@ def _points(gaps: _Gaps, way: Sequence[tuple[int, int]], stream: BitStream) -> t
         for top in range(size - 1, size + t - 1):
             at = stream.below(top + 1)
             chosen.add(top if at in chosen else at)
-        found += [start + each - place for place, each in enumerate(sorted(chosen))]
-    return np.array(found, np.int64), lists
+        points += [start + each - place for place, each in enumerate(sorted(chosen))]
+    return np.array(points, np.int64), lists

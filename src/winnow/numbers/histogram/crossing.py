@@ -46,14 +46,14 @@ class _BinnedRows(KeptRows):
     def tables(self, sets: Sequence[tuple[int, ...]]) -> list[tuple[tuple[Any, ...], Any]]:
         """Those of the whole table, with numbers as bins."""
         places = [sorted({self._columns[i][0] for i in each}) for each in sets]
-        found = self._whole.tables([tuple(each) for each in places])
+        counts = self._whole.tables([tuple(each) for each in places])
         return [
             (
                 tuple(
-                    _coded(codes[held.index(self._columns[i][0])], self._columns[i][1])
+                    _coded(codes[set_there.index(self._columns[i][0])], self._columns[i][1])
                     for i in each
                 ),
                 weights,
             )
-            for each, held, (codes, weights) in zip(sets, places, found, strict=True)
+            for each, set_there, (codes, weights) in zip(sets, places, counts, strict=True)
         ]

@@ -83,7 +83,7 @@ class ReleasedHistogram(Plotted, Saved, Estimates):
     def to_dict(self) -> dict[str, Any]:
         """The histogram as plain data, ready for JSON."""
         columns = self.to_columns()
-        lists = [[None if v != v else v for v in held.tolist()] for held in columns.values()]
+        lists = [[None if v != v else v for v in column.tolist()] for column in columns.values()]
         written = [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
         return {
             "column": self.column,
@@ -120,12 +120,14 @@ class ReleasedHistogram(Plotted, Saved, Estimates):
         unit = 10.0**digits
         outward = {"low": np.floor, "high": np.ceil}
         for name in ("count", "standard_error", "low", "high"):
-            held = columns[name]
+            column = columns[name]
             if name == "standard_error":
-                shown_columns[name] = np.array([number_text(float(each)) for each in held])
+                shown_columns[name] = np.array([number_text(float(each)) for each in column])
                 continue
-            shown = outward[name](held * unit) / unit if name in outward else np.round(held, digits)
-            whole = 0 if held.dtype == np.int64 else digits
+            shown = (
+                outward[name](column * unit) / unit if name in outward else np.round(column, digits)
+            )
+            whole = 0 if column.dtype == np.int64 else digits
             shown_columns[name] = np.array([f"{each + 0.0:,.{whole}f}" for each in shown.tolist()])
         return shown_columns
 

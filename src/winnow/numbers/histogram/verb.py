@@ -12,21 +12,21 @@ from winnow.read.table_plan import released_of
 
 @takes(Histogram)
 def histogram(table: SealedTable, asked: Histogram) -> Released[ReleasedHistogram]:
-    """Release how many rows lie in each bin of a column of numbers, with errors.
+    """Release how many rows are in each bin of a column of numbers, with errors.
 
-    ``table`` is what ``wn.read_table`` made, ``column`` one that its schema declares by
-    ``{"type": "number", "low": ..., "high": ..., "step": ...}`` or by codes. ``bins`` is a number
-    of bins of equal widths, or a list of public edges: a bin begins with its edge and ends before
-    the next one, the last with its edge.
+    ``table`` comes from ``wn.read_table``. Its schema declares ``column`` by ``{"type": "number",
+    "low": ..., "high": ..., "step": ...}`` or by codes. ``bins`` is a number of bins of equal
+    width, or a list of public edges. A bin includes its lower edge and excludes its upper one; the
+    last bin includes both.
 
-    ``split="quantiles"`` finds the edges privately, by ``wn.quantiles`` for half of epsilon,
-    so that about as many rows are in each bin; counts get the other half. Bins are narrow where
-    rows lie close together, and a number that would fill several bins gets one of its own.
+    ``split="quantiles"`` finds the edges privately, by ``wn.quantiles`` for half of epsilon, so
+    that each bin has about as many rows; the counts get the other half. Bins are then narrow where
+    rows are close together. A number that would fill several bins gets one of its own.
 
-    Missing values, and others that the schema gives a code, are counted beside the bins. Every
-    count has a standard error and an interval (``to_columns(level=)``); bins do not overlap, so
-    all are counted for the price of one. The number of rows is used where it is public.
+    Missing values, and other values that have a code in the schema, are counted beside the bins.
+    Every count has a standard error and an interval (``to_columns(level=)``). Bins do not overlap,
+    so all of them cost as much as one. The number of rows is used where it is public.
 
-    The neighbour relation is the table's. ``wn.plan.histogram`` says the errors beforehand.
+    The neighbour relation is the table's. ``wn.plan.histogram`` states the errors beforehand.
     """
     return released_of(table, asked)

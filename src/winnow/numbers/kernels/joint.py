@@ -68,7 +68,7 @@ def _log_sum(x, y):  # type: ignore[no-untyped-def]
 log_sum = bare(_log_sum)
 
 
-def _entered(before, lo, hi, slot, c, front, found):  # type: ignore[no-untyped-def]
+def _entered(before, lo, hi, slot, c, front, sums):  # type: ignore[no-untyped-def]
     """found[k] = log of the sum over k' < k of exp(before[k']) times the weight of the step."""
     far, back = -np.inf, -np.inf
     a, b, border = 0, 0, 0
@@ -97,7 +97,7 @@ def _entered(before, lo, hi, slot, c, front, found):  # type: ignore[no-untyped-
         elif border < k:
             border, back = k, -np.inf
         back = log_sum(back, before[k] - c * (lo[k] - lo[border]))
-        found[k] = whole
+        sums[k] = whole
 
 
 entered = bare(_entered)

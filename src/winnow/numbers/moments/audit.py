@@ -90,20 +90,20 @@ class MomentsModel:
         return self.relation is Relation.SUBSTITUTION and self.mechanism.rows_per_person == 1
 
     def _parts(self, rows: Person, columns: list[str]) -> Integers:
-        found = np.zeros((self.mechanism.groups, len(self.mechanism.measured)), np.int64)
+        parts = np.zeros((self.mechanism.groups, len(self.mechanism.measured)), np.int64)
         for group in range(self.mechanism.groups):
             for number, each in enumerate(self.mechanism.measured):
                 a, b, c = each.factors
                 codes = [
-                    1 if each.column is None else held[columns.index(each.column.name)]
-                    for own, held in rows
+                    1 if each.column is None else code[columns.index(each.column.name)]
+                    for own, code in rows
                     if own == group
                 ]
                 whole = sum(a + b * k + c * k * k for k in codes if k is not None)
                 if each.column is None:
                     whole = len(codes)
-                found[group, number] = whole * self.mechanism.parts * each.times // each.reach
-        return found
+                parts[group, number] = whole * self.mechanism.parts * each.times // each.reach
+        return parts
 
 
 def _told(moved: Integers, scale: Fraction) -> float:

@@ -110,16 +110,16 @@ class _Powers:
         low = k & ((1 << _HALF) - 1)
         wide = of.top >> _HALF > 0
         if power == 1:
-            found = self._counted(number, weights * low)
+            total = self._counted(number, weights * low)
             if wide:
-                found = found + (self._counted(number, weights * (k >> _HALF)) << _HALF)
-            return found
-        found = self._counted(number, weights * low * low)
+                total = total + (self._counted(number, weights * (k >> _HALF)) << _HALF)
+            return total
+        total = self._counted(number, weights * low * low)
         if wide:
             high = k >> _HALF
-            found = found + (self._counted(number, weights * high * low) << _HALF + 1)
-            found = found + (self._counted(number, weights * high * high) << 2 * _HALF)
-        return found
+            total = total + (self._counted(number, weights * high * low) << _HALF + 1)
+            total = total + (self._counted(number, weights * high * high) << 2 * _HALF)
+        return total
 
     def _counted(self, number: Integers, weights: Integers) -> Whole:
         return bin_counts(number, weights, self._groups).astype(object)

@@ -74,8 +74,8 @@ class ColumnEstimates:
         low = np.floor(numbers.low) if whole else numbers.low
         high = np.ceil(numbers.high) if whole else numbers.high
         value, low, high = (
-            np.array([grid.shown(place) for place in held.tolist()], object)
-            for held in (numbers.value, low, high)
+            np.array([grid.shown(place) for place in values.tolist()], object)
+            for values in (numbers.value, low, high)
         )
         return MomentNumbers(value, numbers.standard_error, low, high)
 
@@ -175,15 +175,18 @@ class ColumnEstimates:
 
     def _scaled(self, power: int) -> MomentNumbers:
         """The variance, or its root, in the units of the column."""
-        held = self._variance
+        variance = self._variance
         half = float(self.column.half)
         if power == 2:
             unit = half**2
-            numbers = (held.value, held.standard_error, held.low, held.high)
+            numbers = (variance.value, variance.standard_error, variance.low, variance.high)
             return MomentNumbers(*(unit * each for each in numbers))
-        above = np.sqrt(np.minimum(held.value + held.standard_error, 1.0))
-        below = np.sqrt(np.maximum(held.value - held.standard_error, 0.0))
-        ends = np.sqrt(held.low), np.sqrt(held.high)
+        above = np.sqrt(np.minimum(variance.value + variance.standard_error, 1.0))
+        below = np.sqrt(np.maximum(variance.value - variance.standard_error, 0.0))
+        ends = np.sqrt(variance.low), np.sqrt(variance.high)
         return MomentNumbers(
-            half * np.sqrt(held.value), half * (above - below) / 2, half * ends[0], half * ends[1]
+            half * np.sqrt(variance.value),
+            half * (above - below) / 2,
+            half * ends[0],
+            half * ends[1],
         )

@@ -128,7 +128,7 @@ class MomentsPlan(TablePlan[ReleasedMoments]):
         return (
             f"These errors are those of the declared range: within private bounds they are smaller "
             f"in proportion. With fewer than {ends.least_rows:,} rows the bounds may be the "
-            "declared range, or cut away much; intervals are about the clipped values."
+            "declared range, or clip many values; intervals are about the clipped values."
         )
 
     def lines(self) -> list[str]:
@@ -251,23 +251,23 @@ def _draw(
             drawn, parts = mechanism, mechanism.drawn(table, by, key)
         noise = SumNoise.of(drawn)
         sums: dict[tuple[str, str | None], Any] = {}
-        for each, held in zip(drawn.measured, parts.T, strict=True):
+        for each, part in zip(drawn.measured, parts.T, strict=True):
             name = None if each.column is None else each.column.name
-            sums[each.kind, name] = held.astype(np.float64) / PARTS / each.times
+            sums[each.kind, name] = part.astype(np.float64) / PARTS / each.times
         rows = None
         if public.rows_are_public and not by:
             rows = table.n if public.rows is None else public.rows
-        held, notes = {}, []
+        shown, notes = {}, []
         for column in used:
-            found = ColumnEstimates(column, sums, noise, 1 - level, rows)
+            estimates = ColumnEstimates(column, sums, noise, 1 - level, rows)
             for statistic in asked.statistics:
-                numbers = found.shown(statistic)
-                held[column.name, statistic] = numbers if by else _first(numbers)
-            notes += _notes(column, asked, found)
+                numbers = estimates.shown(statistic)
+                shown[column.name, statistic] = numbers if by else _first(numbers)
+            notes += _notes(column, asked, estimates)
         return ReleasedMoments(
             columns=tuple(asked.values),
             statistics=tuple(asked.statistics),
-            held=held,
+            held=shown,
             level=level,
             by=tuple(asked.by),
             groups=tuple(product(*labels)) if by else (),
@@ -305,7 +305,7 @@ def _notes(column: ValuedColumn, asked: Moments, of: ColumnEstimates) -> list[st
         if wide.any():
             notes.append(
                 f"{int(wide.sum()):,} of {wide.size:,} means of {column.name} have the whole "
-                "range as their interval: too few rows for the noise. They stand for "
-                "nothing; larger groups or a larger epsilon help."
+                "range as their interval: too few rows for the noise. They carry "
+                "no information; larger groups or a larger epsilon help."
             )
     return notes

@@ -63,10 +63,10 @@ class ReleasedMoments(ReleasedValue, Saved):
         for name, texts in zip(("column", "statistic"), zip(*each, strict=True), strict=True):
             columns[self._own(name)] = labelled(texts, np.tile(np.arange(len(each)), groups))
         for name in _PARTS:
-            held = [_array(getattr(self.held[key], name)) for key in each]
-            timed = any(part.dtype == object for part in held)
-            stacked = np.stack(held, axis=1).ravel()
-            if timed and any(part.dtype != object for part in held):  # one type for each column
+            arrays = [_array(getattr(self.held[key], name)) for key in each]
+            timed = any(part.dtype == object for part in arrays)
+            stacked = np.stack(arrays, axis=1).ravel()
+            if timed and any(part.dtype != object for part in arrays):  # one type for each column
                 stacked = np.array([str(part) for part in stacked], object)
             columns[self._own(name)] = stacked
         return columns
@@ -81,8 +81,10 @@ class ReleasedMoments(ReleasedValue, Saved):
         lists = {name: column.tolist() for name, column in columns.items()}
         each = [(column, statistic) for column in self.columns for statistic in self.statistics]
         for part in _PARTS:
-            held = [_array(getattr(self.held[key], part)).tolist() for key in each]
-            lists[self._own(part)] = [value for group in zip(*held, strict=True) for value in group]
+            texts = [_array(getattr(self.held[key], part)).tolist() for key in each]
+            lists[self._own(part)] = [
+                value for group in zip(*texts, strict=True) for value in group
+            ]
         return {
             "columns": list(self.columns),
             "statistics": list(self.statistics),
@@ -101,7 +103,7 @@ class ReleasedMoments(ReleasedValue, Saved):
         columns, statistics = tuple(document["columns"]), tuple(document["statistics"])
         each = [(column, name) for column in columns for name in statistics]
         groups = tuple(dict.fromkeys(tuple(row[name] for name in by) for row in rows))
-        held = {}
+        by_key = {}
         for place, key in enumerate(each):
             parts = []
             for name in _PARTS:
@@ -109,11 +111,11 @@ class ReleasedMoments(ReleasedValue, Saved):
                 seen = [row[own] for row in rows[place :: len(each)]]
                 numbers = np.array(seen, object if isinstance(seen[0], str) else np.float64)
                 parts.append(numbers if by else numbers[0])
-            held[key] = MomentNumbers(*parts)
+            by_key[key] = MomentNumbers(*parts)
         return cls(
             columns=columns,
             statistics=statistics,
-            held=held,
+            held=by_key,
             level=document["level"],
             by=by,
             groups=groups if by else (),
@@ -158,8 +160,8 @@ class ReleasedMoments(ReleasedValue, Saved):
         return f"<{many:,} released moments of {', '.join(self.columns)}{of}>"
 
 
-def _array(held: Any) -> NDArray[Any]:
+def _array(value: Any) -> NDArray[Any]:
     """An array of the groups; of texts, one of objects."""
-    if isinstance(held, str):
-        return np.array([held], object)
-    return np.atleast_1d(np.asarray(held))
+    if isinstance(value, str):
+        return np.array([value], object)
+    return np.atleast_1d(np.asarray(value))

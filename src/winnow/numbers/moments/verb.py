@@ -14,24 +14,25 @@ from winnow.read.table_plan import released_of
 def moments(table: SealedTable, asked: Moments) -> Released[ReleasedMoments]:
     """Release counts, sums, means, variances and deviations of columns of numbers.
 
-    ``table`` is what ``wn.read_table`` made, ``values`` one or more columns that its schema
+    ``table`` comes from ``wn.read_table``. ``values`` are one or more columns that its schema
     declares by ``{"type": "number", "low": ..., "high": ..., "step": ...}`` or by codes.
-    ``statistics`` are any of "count", "sum", "mean", "variance" and "deviation". With ``by``
-    there are those of each cell of these columns. Everything is charged once.
+    ``statistics`` are any of "count", "sum", "mean", "variance" and "deviation". ``by`` gives them
+    for each cell of these columns. Everything is charged once.
 
-    Sums are whole numbers of the public grid and get integer noise. Box noise is drawn for all
-    sums of a group at once, and costs what the largest of them costs; with a ``delta``, Gaussian
-    noise is used where it is less. The number of rows is measured too, unless it is public:
-    under substitution with one row per person, or where it was stated (``read_table(rows=)``).
+    Sums are whole numbers of the public grid and get integer noise. All sums of a group share one
+    vector of noise, which costs as much as the largest of them. With a ``delta``, Gaussian noise
+    is used where it is smaller. The number of rows is measured too, unless it is public: under
+    substitution with one row per person, or if you stated it (``read_table(rows=)``).
 
-    Rows with a missing value, or another outside the grid, count nowhere in that column. A
-    variance is that of the rows that were counted: divided by their number.
+    Rows with a missing value, or with one outside the grid, do not count in that column. A
+    variance is divided by the number of rows that were counted.
 
-    Each number has a standard error and an interval that holds with probability ``level``: for
-    what was counted, so of values that the schema clips for the clipped ones. A mean of a group
-    with too few rows for the noise has the whole range as its interval, and a note says so.
+    Each number has a standard error and an interval that holds with probability ``level``. The
+    interval is about what was counted: of values that the schema clips, about the clipped ones. If
+    a group has too few rows for the noise, the interval of its mean is the whole range, and a note
+    says so.
 
     The neighbour relation is the table's. ``run`` is ``wn.Run(pad_to=)``. ``wn.plan.moments``
-    says the errors beforehand.
+    states the errors beforehand.
     """
     return released_of(table, asked)

@@ -292,13 +292,13 @@ class Ledger:
 
     def hold(self, label: str) -> Hold:
         """Hold a dataset for one interactive session: a second one is refused meanwhile."""
-        held = self._store.hold(label)
-        if held is None:
+        lock = self._store.hold(label)
+        if lock is None:
             raise LedgerError(
                 f"another interactive session on the dataset {label!r} is open, and a dataset has "
                 "one at a time; close it first"
             )
-        return held
+        return lock
 
     def session_entry(self, kind: str, label: str, session: str) -> Entry | None:
         """The charge of an interactive session, or the latest mark (kind ``session``) of it."""

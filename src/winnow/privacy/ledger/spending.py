@@ -15,17 +15,17 @@ from winnow.privacy.spent import SpentSoFar
 def spent_of(entries: Iterable[Entry]) -> dict[str, SpentSoFar]:
     """By the label of the dataset; one that was not charged has spent nothing."""
     charged: dict[str, Counter[str]] = defaultdict(Counter)
-    found: dict[str, SpentSoFar] = {}
+    spent: dict[str, SpentSoFar] = {}
     for entry in entries:
         if entry.kind == "charge":
             charged[entry.dataset][json.dumps(entry.body["event"], sort_keys=True)] += 1
         elif entry.kind == "open":
             account = entry.body.get("account", {"cap": entry.body})  # as version 1 opened it
             relation = Relation.parse(account["cap"]["relation"])
-            found[entry.dataset] = SpentSoFar(relation)
+            spent[entry.dataset] = SpentSoFar(relation)
     for label, events in charged.items():
         for text, times in events.items():  # equal events together: sums do not ask for an order
             event = from_json(json.loads(text))
-            before = found.get(label) or SpentSoFar(event.relation)
-            found[label] = before.after(event if times == 1 else Repeat(event, times))
-    return found
+            before = spent.get(label) or SpentSoFar(event.relation)
+            spent[label] = before.after(event if times == 1 else Repeat(event, times))
+    return spent

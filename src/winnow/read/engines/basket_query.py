@@ -53,13 +53,13 @@ class BasketQuery(CountQuery):
         listed: exp.Expression | None = None,
     ) -> exp.Select:
         """The texts of the itemsets and in how many baskets they are."""
-        held = self._few_items(self._few_baskets(source, filters, listed))
+        baskets = self._few_items(self._few_baskets(source, filters, listed))
         first, *others = (self._itemsets(size) for size in self.sizes)
         counts = first
         if others:
             all_sizes = exp.union(first, *others, distinct=False)
             counts = exp.select("i", "n").from_(all_sizes.subquery("a"))
-        return counts.with_(_HELD, as_=held)
+        return counts.with_(_HELD, as_=baskets)
 
     def _few_baskets(
         self,

@@ -40,9 +40,9 @@ def duck_distinct(
     """The distinct rows of a source that DuckDB can see, whose columns have these types."""
     check_types(query, types, as_text=as_text)
     asked = query.over(source.copy(), types, "duckdb", as_text=as_text)
-    found: Any = run(_Arrays(connection), asked.sql(dialect="duckdb"))[0]
-    columns = [found[name] for name in query.fields]
-    return columns, np.asarray(found["n"]).astype(np.int64)
+    arrays: Any = run(_Arrays(connection), asked.sql(dialect="duckdb"))[0]
+    columns = [arrays[name] for name in query.fields]
+    return columns, np.asarray(arrays["n"]).astype(np.int64)
 
 
 def distinct_of_rows(rows: list[tuple[Any, ...]], query: HistogramQuery) -> Distinct:
@@ -57,11 +57,11 @@ def distinct_of_rows(rows: list[tuple[Any, ...]], query: HistogramQuery) -> Dist
 def _array(values: tuple[Any, ...], content: str) -> NDArray[Any]:
     nulls = np.array([value is None for value in values], np.bool_)
     if content == "text":
-        held = np.empty(len(values), object)
-        held[:] = values
+        array = np.empty(len(values), object)
+        array[:] = values
     else:
         whole = all(value is None or isinstance(value, int) for value in values)
         filled = [0 if value is None else value for value in values]
         kind: Any = np.bool_ if content == "boolean" else np.int64 if whole else np.float64
-        held = np.array(filled, kind)
-    return np.ma.masked_array(held, nulls)
+        array = np.array(filled, kind)
+    return np.ma.masked_array(array, nulls)

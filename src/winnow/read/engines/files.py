@@ -58,13 +58,13 @@ def parquet_table(connection: Any, paths: Sequence[Path], used: Sequence[str]) -
     whole = table_function("read_parquet", paths)
     if len(paths) == 1:
         return whole
-    found = [column_types(connection, table_function("read_parquet", [path])) for path in paths]
+    by_file = [column_types(connection, table_function("read_parquet", [path])) for path in paths]
     for name in used:
-        if len({types.get(name) for types in found if not _untyped(types, name)}) > 1:
+        if len({types.get(name) for types in by_file if not _untyped(types, name)}) > 1:
             raise DataError("the files give a column different types; write them all with one type")
-    kinds = _kinds(found)
+    kinds = _kinds(by_file)
     groups: dict[tuple[str, ...], list[Path]] = {}
-    for path, types in zip(paths, found, strict=True):
+    for path, types in zip(paths, by_file, strict=True):
         lacking = tuple(name for name in kinds if _untyped(types, name))
         groups.setdefault(lacking, []).append(path)
     if len(groups) == 1:

@@ -72,10 +72,12 @@ class HistogramQuery:
     @property
     def fields(self) -> dict[str, str]:
         """The columns of the answer but for n, and what each holds."""
-        held: dict[str, str] = {f"c{i}": column.content for i, column in enumerate(self.columns)}
+        contents: dict[str, str] = {
+            f"c{i}": column.content for i, column in enumerate(self.columns)
+        }
         if self.sets is None:
-            return held
-        return held | {f"g{i}": "number" for i in range(len(self.columns))}
+            return contents
+        return contents | {f"g{i}": "number" for i in range(len(self.columns))}
 
     def over(
         self, source: exp.Expression, types: dict[str, str], dialect: Dialect, *, as_text: bool
@@ -123,7 +125,7 @@ class HistogramQuery:
         ]
         every = exp.select(*listed).from_(rows.subquery("k"))
         used = {i for each in self.sets for i in each}
-        held = [exp.column(n) if i in used else exp.null() for i, n in enumerate(names)]
+        columns = [exp.column(n) if i in used else exp.null() for i, n in enumerate(names)]
         summed = [
             exp.Anonymous(this="GROUPING", expressions=[exp.column(name)])
             if i in used
@@ -132,7 +134,7 @@ class HistogramQuery:
         ]
         sets = [exp.Tuple(expressions=[exp.column(names[i]) for i in each]) for each in self.sets]
         asked = exp.select(
-            *(exp.alias_(node, name) for name, node in zip(names, held, strict=True)),
+            *(exp.alias_(node, name) for name, node in zip(names, columns, strict=True)),
             *(exp.alias_(node, f"g{i}") for i, node in enumerate(summed)),
             number,
         ).from_(every.subquery("d"))

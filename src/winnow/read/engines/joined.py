@@ -154,8 +154,8 @@ class JoinedDuck(PrivateDuck):
         with private_connection(self.memory) as connection:
             source = self.source(connection)
             types = column_types(connection, source)
-            found = duck_distinct(connection, source, types, query, as_text=self.as_text)
-            return found, self.as_text
+            rows = duck_distinct(connection, source, types, query, as_text=self.as_text)
+            return rows, self.as_text
 
     def check_scores(self, id: str, score: str) -> None:
         """Scores are those of one table."""

@@ -136,20 +136,20 @@ class KeptQuery:
     def spots(self, wanted: exp.Expression) -> exp.Select:
         """How many items of the wanted counts each bucket has."""
         number = exp.alias_(exp.Count(this=exp.Star()), "m")
-        found = exp.select("f.n", "f.b", number).from_(self.full().subquery("f"))
-        return found.join(wanted, on="f.n = w.n").group_by("f.n", "f.b")
+        query = exp.select("f.n", "f.b", number).from_(self.full().subquery("f"))
+        return query.join(wanted, on="f.n = w.n").group_by("f.n", "f.b")
 
     def names(self, wanted: exp.Expression) -> exp.Select:
         """The keys in the wanted buckets."""
         every = exp.EQ(this=exp.column("b", "w"), expression=_literal(self.everything))
         same = exp.EQ(this=exp.column("b", "w"), expression=exp.column("b", "f"))
-        found = exp.select("f.n", "f.b", "f.k").from_(self.full().subquery("f"))
-        return found.join(wanted, on=exp.and_("f.n = w.n", exp.or_(every, same)))
+        query = exp.select("f.n", "f.b", "f.k").from_(self.full().subquery("f"))
+        return query.join(wanted, on=exp.and_("f.n = w.n", exp.or_(every, same)))
 
     def counts_of(self, wanted: exp.Expression) -> exp.Select:
         """The counts of the wanted keys, which stand for buckets there."""
-        found = exp.select("f.k", "f.n").from_(self.full().subquery("f"))
-        return found.join(wanted, on="f.k = w.b")
+        query = exp.select("f.k", "f.n").from_(self.full().subquery("f"))
+        return query.join(wanted, on="f.k = w.b")
 
     def bucket(self, key: Any) -> str | int:
         """The bucket of a key."""
@@ -174,8 +174,8 @@ class _Snapshot(Snapshot):
         """How many items have each count, with those of a public list that nobody has."""
         sizes: Counter[int] = Counter()
         for part in self._query.parts():
-            found = self._asking.rows(part.sizes())
-            sizes.update({int(count): int(size) for count, size in found})
+            numbers = self._asking.rows(part.sizes())
+            sizes.update({int(count): int(size) for count, size in numbers})
         self._sizes = dict(sizes)
         listed = self._query.query.items
         every = self._query.listed is not None and listed is not None
@@ -208,10 +208,10 @@ class _Snapshot(Snapshot):
         if not items:
             return []
         table = self._asking.table([(0, item) for item in dict.fromkeys(items)])
-        found: Counter[Any] = Counter()
+        number_of: Counter[Any] = Counter()
         for part in self._query.parts():
-            found.update({key: int(n) for key, n in self._asking.rows(part.counts_of(table))})
-        return [found[item] for item in items]
+            number_of.update({key: int(n) for key, n in self._asking.rows(part.counts_of(table))})
+        return [number_of[item] for item in items]
 
     def _spots(self, counts: set[int]) -> dict[int, list[tuple[str | int, int]]]:
         """The buckets of large classes in order, with their sizes."""
@@ -236,8 +236,8 @@ class _Snapshot(Snapshot):
             for count, bucket, key in self._asking.rows(part.names(table)):
                 whole = (int(count), every)
                 keys[whole if whole in keys else (int(count), bucket)].append(key)
-        for wanted, found in keys.items():
-            if len(found) != expected[wanted]:
+        for wanted, keys_there in keys.items():
+            if len(keys_there) != expected[wanted]:
                 raise changed()
-            found.sort(key=lambda key: (bucket_of(key), key))
+            keys_there.sort(key=lambda key: (bucket_of(key), key))
         return keys

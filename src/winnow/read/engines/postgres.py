@@ -156,8 +156,8 @@ class PostgresTable(Engine):
             asked = scores_query(self._types(cursor), self.source, id, score)
             with tuple_cursor(self.connection, own_name("scores")) as rows:
                 rows.execute(asked.sql(dialect="postgres"))
-                for held in batches(rows.fetchmany):
-                    ids, scores = zip(*held, strict=True)
+                for batch in batches(rows.fetchmany):
+                    ids, scores = zip(*batch, strict=True)
                     parts.append(worker.contenders(list(ids), list(scores)))
         return parts
 

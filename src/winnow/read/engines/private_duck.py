@@ -210,8 +210,8 @@ class PartsCounter:
             run(self.connection, made_table(ITEMS, self.packed.items()))
         except duckdb.OutOfMemoryException:
             return False
-        (found,) = run(self.connection, f"SELECT COUNT(*) FROM {ITEMS}")
-        if found[0] < min(MOST_PACKED.at, self.bytes / _BYTES_PER_ITEM):
+        (items,) = run(self.connection, f"SELECT COUNT(*) FROM {ITEMS}")
+        if items[0] < min(MOST_PACKED.at, self.bytes / _BYTES_PER_ITEM):
             return True
         run(self.connection, f"DROP TABLE {ITEMS}")
         return False
@@ -227,9 +227,9 @@ class PartsCounter:
             return max(1, int(rows * _BYTES_PER_PAIR * wide / allowed))
         people = call("APPROX_COUNT_DISTINCT", column(self.query.person or ""))
         asked = exp.select(people).from_(self.source.copy()).sql(dialect="duckdb")
-        ((found,),) = run(self.connection, asked)
+        ((parts,),) = run(self.connection, asked)
         each = 120 + 16 * self.packed.heap
-        return max(1, round(int(found) * each / allowed))
+        return max(1, round(int(parts) * each / allowed))
 
     def _part(self, part: int, parts: int, use_packed: bool) -> str:
         """The query of the counts of one part, its tables made."""

@@ -113,12 +113,12 @@ class CountQuery:
         rows, kept = self.read(source, *filters)
         if listed is not None:
             kept.append(self.among(listed))
-        held = exp.alias_(self.compared(self.item), "i")
+        item = exp.alias_(self.compared(self.item), "i")
         if self.person is None:  # every row is a person of its own
-            return self._named(_grouped(exp.select(held).from_(rows).where(*kept)))
+            return self._named(_grouped(exp.select(item).from_(rows).where(*kept)))
         if self.items_per_person is None:
             who = exp.alias_(self.compared(self.person), "u")
-            pairs = exp.select(who, held).distinct().from_(rows).where(*kept)
+            pairs = exp.select(who, item).distinct().from_(rows).where(*kept)
             return self._named(_grouped(pairs))
         person = exp.alias_(self.person_value(column(self.person)), "u")
         pairs = exp.select(person, exp.alias_(self.item_text(), "i")).distinct()
@@ -203,8 +203,8 @@ class CountQuery:
         """Whether the item is one of the public list."""
         if not self.encoded:
             return exp.In(this=self.item_text(), query=exp.Subquery(this=listed))
-        held = exp.select(_bytes(exp.column("i"))).from_(exp.Subquery(this=listed, alias="l"))
-        return exp.In(this=_bytes(self.item_text()), query=exp.Subquery(this=held))
+        items = exp.select(_bytes(exp.column("i"))).from_(exp.Subquery(this=listed, alias="l"))
+        return exp.In(this=_bytes(self.item_text()), query=exp.Subquery(this=items))
 
     def _named(self, counts: exp.Select) -> exp.Select:
         """Counts of values as counts of their texts, of which no two are the same."""

@@ -80,9 +80,9 @@ def _engine_of(
     if text.said and source.paths is None:
         raise ParameterError(f"{ONLY_TEXT_FILES}; this source is not one")
     for kind in ENGINES:
-        found = kind.of(source)
-        if found is not None:
-            return found
+        engine = kind.of(source)
+        if engine is not None:
+            return engine
     raise DataError(
         f"a connection of the type {type(given[0]).__name__} is not known; give one of DuckDB, "
         "psycopg, BigQuery, Snowflake, Trino, Databricks or Ibis, or a Spark data frame"

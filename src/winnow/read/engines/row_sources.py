@@ -87,7 +87,7 @@ def receiver(
 
     def receive(rows: Sequence[Sequence[Any]]) -> None:
         if rows:
-            private.execute(insert, [list(held) for held in zip(*rows, strict=True)])
+            private.execute(insert, [list(column) for column in zip(*rows, strict=True)])
 
     return receive
 

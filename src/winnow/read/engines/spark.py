@@ -263,7 +263,7 @@ class _FrameRows(RowSource):
             alias: f.coalesce(f.lower(f.trim(self._text(name))).isin(*YES), f.lit(False))
             for alias, name in wanted.truths.items()
         }
-        columns = [held.alias(alias) for alias, held in (texts | truths).items()]
+        columns = [expression.alias(alias) for alias, expression in (texts | truths).items()]
         rows = self._frame.select(*columns)
         for alias in texts:
             rows = rows.where(rows[alias].isNotNull())

@@ -151,13 +151,13 @@ def release(
     targets = Targets(out, answers, report, plot, sample, unsafe_show_private, name)
     targets.check([*read, *public_files(asked, private.schema, workload)], printed=json)
     declared = private.declared()
-    held = padding_of(pad_to)
+    padding = padding_of(pad_to)
     bar = RoundsBar()
     request = asked(
         workload=workload_of(workload),
         method=with_cells(asked, declared),
         budget=budget,
-        run=Run(memory, held, bar if held is None else None),
+        run=Run(memory, padding, bar if padding is None else None),
         seed=seed,
     )
     check_before(request, private.about(declared, relation))
@@ -167,7 +167,7 @@ def release(
     warn_of_other_labels(budget, sealed)
     if not json:
         show_plan(plan)
-    with bar.over(plan) if held is None else nullcontext():
+    with bar.over(plan) if padding is None else nullcontext():
         released = plan.run(sealed, budget=budget, seed=seed)
     written: list[tuple[str, Path]] | None = None
 

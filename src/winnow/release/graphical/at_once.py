@@ -100,12 +100,12 @@ def held_together(
     sets += spread([c for c in every if len(c) > 2], max(0, MOST_CANDIDATES - len(sets)))
     known = {c: estimated(c, layer, schema) for c in [*((c,) for c in range(len(shape))), *sets]}
     noise = {c: _L1 * known[c].sigma * known[c].counts.size for c in sets}
-    held: list[Columns] = [(c,) for c in range(len(shape))]
+    scopes: list[Columns] = [(c,) for c in range(len(shape))]
     for done in range(_ROUNDS):
-        model = estimator.fit([known[c] for c in held]).model
-        left = [c for c in sets if c not in held and noise[c] < total]
+        model = estimator.fit([known[c] for c in scopes]).model
+        left = [c for c in sets if c not in scopes and noise[c] < total]
         left = [c for c in left if len(c) == 2] if done < _ROUNDS // 3 else left
-        left = [c for c, fits in zip(left, within(shape, held, left, most), strict=True) if fits]
+        left = [c for c, fits in zip(left, within(shape, scopes, left, most), strict=True) if fits]
         wrong = {}
         for c in left:
             far = np.abs(known[c].counts - total * model.marginal(c)).sum()
@@ -114,12 +114,12 @@ def held_together(
         for columns in sorted(wrong, key=lambda c: (-wrong[c], c)):
             if taken == max(1, len(shape) // _TAKEN) or wrong[columns] <= 0.0:
                 break
-            if within(shape, held, [columns], most)[0]:
-                held.append(columns)
+            if within(shape, scopes, [columns], most)[0]:
+                scopes.append(columns)
                 taken += 1
         if not taken and done >= _ROUNDS // 3:
             break
-    return [known[c] for c in held]
+    return [known[c] for c in scopes]
 
 
 def closure(schema: Schema, sets: Sequence[Columns]) -> Workload:

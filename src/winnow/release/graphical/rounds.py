@@ -76,9 +76,9 @@ def fit_wide(
             for i in allowed[due[allowed]]:
                 rounds.look(i, total * fitted.model.marginal(sets[i]))
             due[allowed] = False
-            found = rounds.draw(allowed, penalties[stage][allowed])
-            chosen = sets[found.candidate]
-            released.append(NoisyTable(chosen, found.counts, planned.noises[stage].deviation))
+            measured = rounds.draw(allowed, penalties[stage][allowed])
+            chosen = sets[measured.candidate]
+            released.append(NoisyTable(chosen, measured.counts, planned.noises[stage].deviation))
             for column in chosen:
                 due[with_column[column]] = True
             due |= narrow
@@ -99,11 +99,11 @@ def fit_wide(
 
 def _with_column(sets: Sequence[Columns]) -> dict[int, NDArray[np.int64]]:
     """For each column the tables that have it."""
-    found: dict[int, list[int]] = {}
+    tables: dict[int, list[int]] = {}
     for i, columns in enumerate(sets):
         for column in columns:
-            found.setdefault(column, []).append(i)
-    return {column: np.array(places, np.int64) for column, places in found.items()}
+            tables.setdefault(column, []).append(i)
+    return {column: np.array(places, np.int64) for column, places in tables.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,15 +133,15 @@ class ModelRoom:
         """
         if worthwhile is None:
             worthwhile = np.ones(len(self.sets), np.bool_)
-        held = [each.columns for each in released]
-        taken = tree_cells(self.shape, held)
+        scopes = [each.columns for each in released]
+        taken = tree_cells(self.shape, scopes)
         for most in (int(share * self.most), self.most):
-            fits = self._fitting(held, taken, most)
+            fits = self._fitting(scopes, taken, most)
             if (fits & worthwhile).any():
                 return np.flatnonzero(fits & worthwhile)
         return np.flatnonzero(fits)
 
-    def _fitting(self, held: Sequence[Columns], taken: int, most: int) -> NDArray[np.bool_]:
+    def _fitting(self, scopes: Sequence[Columns], taken: int, most: int) -> NDArray[np.bool_]:
         """The candidates with which the model stays within so many cells.
 
         To join all columns of a table but the largest to every clique would be enough to hold
@@ -152,7 +152,7 @@ class ModelRoom:
         fits = self._joined <= most // taken
         left = np.flatnonzero(~fits).tolist()
         if left:
-            fits[left] = within(self.shape, list(held), [self.sets[i] for i in left], most)
+            fits[left] = within(self.shape, list(scopes), [self.sets[i] for i in left], most)
         return fits
 
 

@@ -229,8 +229,8 @@ def _towards(model: Floats, table: NoisyTable, total: int) -> Floats:
     apart = model - said
     size = float(apart @ apart)
     drawn = min(1.0, apart.size * sigma**2 / size) if size > 0.0 else 0.0
-    found = np.maximum(said + np.clip(drawn * apart, -2 * sigma, 2 * sigma), 0.0)
-    return np.asarray(found / max(float(found.sum()), 1e-300))
+    answers = np.maximum(said + np.clip(drawn * apart, -2 * sigma, 2 * sigma), 0.0)
+    return np.asarray(answers / max(float(answers.sum()), 1e-300))
 
 
 def measured_marginal(schema: Schema, table: NoisyTable) -> MeasuredMarginal:

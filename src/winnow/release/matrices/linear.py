@@ -234,7 +234,7 @@ class _Toeplitz:
     def _variances(self) -> Floats:
         """Of every range: the noise of a prefix is ``prefix`` of all numbers before its end."""
         prefix, lengths = np.cumsum(self._inverse), self._stops - self._starts
-        found: Floats = np.concatenate([[0.0], np.cumsum(prefix**2)])[lengths]
+        variances: Floats = np.concatenate([[0.0], np.cumsum(prefix**2)])[lengths]
         inner = np.flatnonzero(self._starts)
         inner = inner[np.argsort(lengths[inner], kind="stable")]
         for same in np.split(inner, np.flatnonzero(np.diff(lengths[inner])) + 1):
@@ -242,8 +242,8 @@ class _Toeplitz:
                 starts = self._starts[same]
                 last = int(starts.max())
                 apart = prefix[length : length + last] - prefix[:last]
-                found[same] += np.cumsum(apart * apart)[starts - 1]
-        return found
+                variances[same] += np.cumsum(apart * apart)[starts - 1]
+        return variances
 
     def _simulated(self) -> float:
         """The median of the largest error: ranges that overlap have errors alike."""
@@ -324,8 +324,8 @@ class _Matrix:
             ones = cover.sum(axis=1)
             self._shift = ones / ones.sum()
             cover = cover - np.outer(ones, ones) / ones.sum()
-        held = np.einsum("ij,ij->i", queries @ cover, queries)
-        self.deviations = np.sqrt(np.maximum(held, 0.0))
+        variances = np.einsum("ij,ij->i", queries @ cover, queries)
+        self.deviations = np.sqrt(np.maximum(variances, 0.0))
         self.largest: float | None = None
 
     def answers(self, numbers: Floats, total: int | None) -> Floats:
@@ -370,5 +370,5 @@ class _Queries:
     ) -> tuple[Floats, FitQuality | None]:
         """Of maximum entropy; of very many queries some are enough."""
         unit = self._strategy.unit
-        some, held = thinned(self._strategy.workload, numbers / unit, _MOST_FITTED_ENTRIES)
-        return MeasuredQueries(some, held, deviation / unit, rows).fitted()
+        some, numbers_kept = thinned(self._strategy.workload, numbers / unit, _MOST_FITTED_ENTRIES)
+        return MeasuredQueries(some, numbers_kept, deviation / unit, rows).fitted()

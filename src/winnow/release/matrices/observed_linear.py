@@ -48,8 +48,8 @@ class _MeasuredNumbers(ABC):
 
     def fitted(self) -> tuple[Floats, FitQuality]:
         """The weights of the cells that fit, and how well."""
-        found = fitted(self)
-        return self._weights, quality_of(found, found.loss)
+        weights = fitted(self)
+        return self._weights, quality_of(weights, weights.loss)
 
     def propagate(self, mu: Floats) -> tuple[float, Floats]:
         """The model over all cells."""
@@ -131,7 +131,7 @@ class MeasuredQueries(_MeasuredNumbers):
 def thinned(workload: Workload, numbers: Floats, most: int) -> tuple[Workload, Floats]:
     """Some of the queries, evenly, so that none of the parts has more than so many entries."""
     parts: list[Part] = []
-    held: list[Floats] = []
+    values: list[Floats] = []
     for place, part in enumerate(workload.parts):
         first, last = workload.offsets[place : place + 2]
         step = -(-part.size * workload.schema.cells // most)
@@ -145,8 +145,8 @@ def thinned(workload: Workload, numbers: Floats, most: int) -> tuple[Workload, F
             case _:  # tables and ranges are quick whatever their number
                 parts.append(part)
                 step = 1
-        held.append(numbers[first:last:step])
-    return Workload(workload.schema, tuple(parts)), np.concatenate(held)
+        values.append(numbers[first:last:step])
+    return Workload(workload.schema, tuple(parts)), np.concatenate(values)
 
 
 def _sum_of_queries(part: Part, mu: Floats) -> Floats:
@@ -173,14 +173,14 @@ def _sum_of_queries(part: Part, mu: Floats) -> Floats:
             sums = sums.transpose(np.argsort(form.columns))
             return sums.reshape([n if c in form.columns else 1 for c, n in enumerate(shape)])
         case ProductSets(sets):
-            found = np.zeros(shape)
+            total = np.zeros(shape)
             for weight, masks in zip(mu.tolist(), sets, strict=True):
-                held = np.full([1] * len(shape), weight)
+                weights = np.full([1] * len(shape), weight)
                 for column, mask in masks.items():
                     along = [n if c == column else 1 for c, n in enumerate(shape)]
-                    held = held * mask.reshape(along)
-                found += held
-            return found
+                    weights = weights * mask.reshape(along)
+                total += weights
+            return total
         case BitMatrix():
             rows = (weight * part.row(query) for query, weight in enumerate(mu.tolist()))
             return np.asarray(sum(rows, np.zeros(math.prod(shape)))).reshape(shape)

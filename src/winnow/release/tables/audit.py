@@ -177,16 +177,16 @@ def enumerate_tables(
     noises = [each.noise for each in mechanism.measured]
     if not pure:
         claimed = guarantee_of(DiscreteGaussian(size, min(noises), relation), DELTA).epsilon
-    claim, found = NoiseCharge(pure, claimed), moves(mechanism, shape, relation)
-    largest = max(enumerated_size(mechanism, moved) for moved in found)
-    worst = farthest(of_moves(noises, mechanism.law, found), claimed)
+    claim, all_moves = NoiseCharge(pure, claimed), moves(mechanism, shape, relation)
+    largest = max(enumerated_size(mechanism, moved) for moved in all_moves)
+    worst = farthest(of_moves(noises, mechanism.law, all_moves), claimed)
     return enumeration(
         f"{mechanism.title}, {what}: between neighbours {claim.text}.",
         mechanism,
         relation,
         claim.claimed,
         claim.measured(worst),
-        f"over {len(found)} moves of a person; the largest costs {float(largest):.6g}, charged "
+        f"over {len(all_moves)} moves of a person; the largest costs {float(largest):.6g}, charged "
         f"is {float(size):.6g}",
         also=largest <= size,
     )

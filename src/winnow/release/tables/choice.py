@@ -157,9 +157,9 @@ def _geometries(plain: Geometry, law: str, aim: Aim) -> Iterator[Geometry]:
         return
     if law == "gaussian" and not aim.values:
         weights = _weights(parts, aim.objective)
-        found = best_matrices(plain, ranged, lambda each: _cost(each, law, aim), weights)
-        if found is not None:
-            yield found
+        geometry = best_matrices(plain, ranged, lambda each: _cost(each, law, aim), weights)
+        if geometry is not None:
+            yield geometry
             if any(len(part.columns) > 1 and not part.of_cells for part in parts):
                 return  # trees are no better, and of several columns have very many subspaces
     for column, own in ranged.items():
@@ -241,17 +241,17 @@ def _fitted(geometry: Geometry, entries: list[Entry], law: str, aim: Aim) -> Mea
         return tuple(NoisyForm(table, each, values) for (table, _, values), each in pairs)
 
     if law == "laplace":
-        found = measured(aim.terms.exact_epsilon)
+        mechanism = measured(aim.terms.exact_epsilon)
     else:  # the larger the least variance, the more is allowed; and that lowers the variances
-        found = measured(aim.terms.squared_ratio(Fraction(1)))
-        least = min(each.noise for each in found)
+        mechanism = measured(aim.terms.squared_ratio(Fraction(1)))
+        least = min(each.noise for each in mechanism)
         lowered = least * aim.terms.squared_ratio(Fraction(1)) / aim.terms.squared_ratio(LARGE)
         target = aim.terms.squared_ratio(max(Fraction(1), Fraction(math.floor(lowered))))
-        found = measured(target)
-        if size([(each.table, 1 / each.noise, each.values) for each in found]) > target:
-            found = measured(target * _NEARLY)  # rounding up twice went past it
+        mechanism = measured(target)
+        if size([(each.table, 1 / each.noise, each.values) for each in mechanism]) > target:
+            mechanism = measured(target * _NEARLY)  # rounding up twice went past it
     trees = tuple(sorted(geometry.trees.items()))
-    return MeasureTables(trees, found, law, aim.values, aim.terms.rows_per_person)
+    return MeasureTables(trees, mechanism, law, aim.values, aim.terms.rows_per_person)
 
 
 def _strategy(name: str, geometry: Geometry, entries: list[Entry], law: str, aim: Aim) -> Strategy:
@@ -350,9 +350,9 @@ def _residuals(geometry: Geometry, aim: Aim, plain: Strategy) -> Iterator[Strate
     for part in (0.0, 0.25, 0.5, 0.75):
         mixed = {s: (1 - part) * wanted[s] / top + part * even[s] / base for s in spaces}
         entries = [(TableForm(s, True), _in_integers(geometry, s, mixed[s])) for s in spaces]
-        found = _strategy(f"{title}, gaussian noise", geometry, entries, "gaussian", aim)
-        yield found
-        if not _worse(found, plain, aim.objective):
+        strategy = _strategy(f"{title}, gaussian noise", geometry, entries, "gaussian", aim)
+        yield strategy
+        if not _worse(strategy, plain, aim.objective):
             return
 
 

@@ -164,16 +164,16 @@ class ColumnMatrix:
 
         From details of precision 1, and from the constant.
         """
-        found = np.zeros((tree.levels + 1, 2))
+        variances = np.zeros((tree.levels + 1, 2))
         for level in range(tree.levels):
             block, r = tree.blocks[level], tree.radices[level]
             numbers = tree.padded // block * (1 - 1 / r)
             for place, cells in enumerate((self.back, self.blind[:, None])):
                 shown = tree.details(tree.coarser(tree.filled(cells, 0), 0, 0, level), 0, level)
-                found[level, place] = (shown**2).sum() / block / numbers
-        found[:, 0] *= self.scale(0)
-        found[-1] = (0.0, 1.0)
-        return found
+                variances[level, place] = (shown**2).sum() / block / numbers
+        variances[:, 0] *= self.scale(0)
+        variances[-1] = (0.0, 1.0)
+        return variances
 
 
 def query_gram(size: int, starts: Integers, stops: Integers) -> Floats:

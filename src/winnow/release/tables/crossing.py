@@ -94,10 +94,13 @@ class _Sums:
         codes, weights = self._rows.of(self._looked_at(values, columns))
         if values is None:
             return self._counted(codes, weights, columns)
-        held = self._values[values]
+        values_there = self._values[values]
         # Whole numbers from 0 to 2 reach, so that sums of floats on the way stay exact.
-        raised = np.array(held.weights, np.int64)[codes[held.column]] + held.reach
-        lowered = held.reach * self._counted(codes, weights, columns)
+        raised = (
+            np.array(values_there.weights, np.int64)[codes[values_there.column]]
+            + values_there.reach
+        )
+        lowered = values_there.reach * self._counted(codes, weights, columns)
         return self._counted(codes, raised * weights, columns) - lowered
 
     def _looked_at(self, values: int | None, columns: Columns) -> Columns:

@@ -59,12 +59,12 @@ def predicted(spreads: Sequence[Spread], law: str) -> Errors:
         alike = float(spreads[0].deviations[0])
         number = int(np.sum(spreads[0].times))
         return Errors(alike * _of_largest(number, law), _MEAN * alike, alike)
-    held, times = _joined(spreads)
+    deviations, times = _joined(spreads)
     every = float(times.sum())
     return Errors(
         _largest(spreads, law),
-        _MEAN * float((times * held).sum()) / every,
-        math.sqrt(float((times * held**2).sum()) / every),
+        _MEAN * float((times * deviations).sum()) / every,
+        math.sqrt(float((times * deviations**2).sum()) / every),
     )
 
 
@@ -86,15 +86,15 @@ def _largest(spreads: Sequence[Spread], law: str) -> float:
             beyond = float(tail(np.array(each.largest / worst if worst else 9.0), "gaussian"))
             number = math.log(0.5) / math.log1p(-min(max(beyond, 1e-15), 0.999))
             groups.append((np.array([worst]), np.array([number]), "gaussian"))
-    top = max(float(held.max()) for held, _, _ in groups)
+    top = max(float(deviations.max()) for deviations, _, _ in groups)
     if top == 0:
         return 0.0
     low, high = 0.0, 60.0 * top
     for _ in range(60):
         middle = (low + high) / 2
         chance = 0.0
-        for held, times, kind in groups:
-            tails = tail(middle / np.maximum(held, 1e-12 * top), kind)
+        for deviations, times, kind in groups:
+            tails = tail(middle / np.maximum(deviations, 1e-12 * top), kind)
             chance += float(times @ np.log1p(-np.minimum(tails, 1 - 1e-16)))
         low, high = (middle, high) if chance < -math.log(2) else (low, middle)
     return high
@@ -103,20 +103,20 @@ def _largest(spreads: Sequence[Spread], law: str) -> float:
 def _collected(spreads: Sequence[Spread]) -> tuple[Floats, Floats]:
     """Different standard errors and their numbers; many are put into classes, rounded up."""
     every, each_times = _joined(spreads)
-    held, places = np.unique(every, return_inverse=True)
+    deviations, places = np.unique(every, return_inverse=True)
     times = np.bincount(places, each_times).astype(np.float64)
-    if len(held) > _KINDS:
-        groups = np.arange(len(held)) * _KINDS // len(held)
+    if len(deviations) > _KINDS:
+        groups = np.arange(len(deviations)) * _KINDS // len(deviations)
         ends = np.flatnonzero(np.diff(groups, append=_KINDS))
-        held, times = held[ends], np.bincount(groups, times).astype(np.float64)
-    return held, times
+        deviations, times = deviations[ends], np.bincount(groups, times).astype(np.float64)
+    return deviations, times
 
 
 def _joined(spreads: Sequence[Spread]) -> tuple[Floats, Floats]:
     """All standard errors, and how many answers each stands for."""
-    held = np.concatenate([each.deviations for each in spreads])
+    deviations = np.concatenate([each.deviations for each in spreads])
     times = [np.broadcast_to(np.float64(each.times), each.deviations.shape) for each in spreads]
-    return held, np.concatenate(times)
+    return deviations, np.concatenate(times)
 
 
 def likelihoods(deviations: Floats, largest: float) -> Floats:

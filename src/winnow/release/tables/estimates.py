@@ -43,23 +43,23 @@ class Layer:
         trees, columns = self.geometry.trees, tuple(sorted(part.columns))
         table = np.zeros([trees[column].size for column in columns])
         for space in self.geometry.spaces_of(part.columns):
-            at, held = dict(space), np.asarray(self.details[space], np.float64)
+            at, detail = dict(space), np.asarray(self.details[space], np.float64)
             for axis, (column, level) in enumerate(space):
-                held = trees[column].expand(held, axis, level)
+                detail = trees[column].expand(detail, axis, level)
             rest = math.prod(trees[c].padded for c in columns if c not in at and trees[c].alike)
-            held = held.reshape([trees[c].size if c in at else 1 for c in columns]) / rest
+            detail = detail.reshape([trees[c].size if c in at else 1 for c in columns]) / rest
             for axis, column in enumerate(columns):
                 if column not in at and not trees[column].alike:
                     along = [-1 if place == axis else 1 for place in range(len(columns))]
-                    held = held * trees[column].spread.reshape(along)
-            table += held
+                    detail = detail * trees[column].spread.reshape(along)
+            table += detail
         order = [columns.index(column) for column in part.columns]
         return np.ascontiguousarray(np.transpose(table, order))
 
     def deviation(self, place: int) -> Floats:
         """The standard errors of the answers of a part."""
-        held = np.sqrt(self.geometry.variance(place, self.precision))
-        return np.ascontiguousarray(np.broadcast_to(held, self.geometry.parts[place].shape))
+        deviations = np.sqrt(self.geometry.variance(place, self.precision))
+        return np.ascontiguousarray(np.broadcast_to(deviations, self.geometry.parts[place].shape))
 
 
 def layer_of(
@@ -114,17 +114,17 @@ def _details(geometry: Geometry, each: NoisyForm, numbers: Integers, space: Spac
     trees, at = geometry.trees, dict(space)
     place = each.table.place
     out = tuple(axis for axis, (column, _) in enumerate(place) if column not in at)
-    held: Floats = np.asarray(numbers.astype(np.float64).sum(axis=out))
+    table: Floats = np.asarray(numbers.astype(np.float64).sum(axis=out))
     kept = [(column, level) for column, level in place if column in at]
     for axis, (column, level) in enumerate(kept):
         basis = trees[column]
         if each.table.residual:
-            held = basis.read(held, axis, level)
+            table = basis.read(table, axis, level)
         else:
             assert isinstance(basis, Tree)  # sums are measured of blocks
-            held = basis.coarser(held, axis, level, at[column])
-            held = basis.details(held, axis, at[column])
-    return held
+            table = basis.coarser(table, axis, level, at[column])
+            table = basis.details(table, axis, at[column])
+    return table
 
 
 def _shape(geometry: Geometry, space: Space) -> tuple[int, ...]:

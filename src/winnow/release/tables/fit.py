@@ -55,9 +55,9 @@ def _fit(layer: Layer, tables: list[TablePart]) -> list[Floats]:
     for _ in range(_ROUNDS):
         kept = [np.maximum(t + u, 0.0) for t, u in zip(now, dual, strict=True)]
         push: dict[Space, Floats] = {s: np.zeros(np.shape(layer.details[s])) for s in pull}
-        for table, held, u in zip(tables, kept, dual, strict=True):
+        for table, scope, u in zip(tables, kept, dual, strict=True):
             for space in geometry.spaces_of(table.columns):
-                shown = details_of(geometry, held - u, table.columns, space)
+                shown = details_of(geometry, scope - u, table.columns, space)
                 push[space] += force / rest[space, table.columns] * shown
         details = {
             space: found if math.isinf(precision[space]) else

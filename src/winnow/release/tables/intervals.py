@@ -75,8 +75,8 @@ class Ratio:
         it is 0, the middle of the range.
         """
         below = self._count**2 + self.count_error**2
-        found = self._cut * self._count / np.where(below > 0, below, 1.0)
-        return np.asarray(np.clip(found, -self.half, self.half))
+        ratio = self._cut * self._count / np.where(below > 0, below, 1.0)
+        return np.asarray(np.clip(ratio, -self.half, self.half))
 
     @property
     def standard_error(self) -> Floats:
@@ -161,5 +161,5 @@ def _upper(s: Floats, n: Floats, e: Floats, c: Floats, half: float) -> Floats:
     root = np.sqrt(np.maximum((s * c) ** 2 + a * e**2, 0.0))
     above = np.where(whole | (s < 0), 1.0, a)
     below = np.where(whole | (s >= 0), -1.0, s * n - root)
-    found = np.where(s >= 0, (s * n + root) / above, (s**2 - e**2) / below)
-    return np.where(whole, half, np.minimum(found, half))
+    ratio = np.where(s >= 0, (s * n + root) / above, (s**2 - e**2) / below)
+    return np.where(whole, half, np.minimum(ratio, half))

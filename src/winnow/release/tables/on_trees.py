@@ -48,11 +48,11 @@ def on_trees(layer: Layer) -> Layer:
 def details_of(geometry: Geometry, table: Floats, columns: tuple[int, ...], space: Space) -> Floats:
     """The details of a subspace in a table of cells."""
     at, trees = dict(space), block_trees(geometry)
-    held = table.sum(axis=tuple(axis for axis, c in enumerate(columns) if c not in at))
+    summed = table.sum(axis=tuple(axis for axis, c in enumerate(columns) if c not in at))
     for axis, (column, level) in enumerate(space):
         tree = trees[column]
-        held = tree.details(tree.coarser(tree.filled(held, axis), axis, 0, level), axis, level)
-    return np.asarray(held)
+        summed = tree.details(tree.coarser(tree.filled(summed, axis), axis, 0, level), axis, level)
+    return np.asarray(summed)
 
 
 def _variance(layer: Layer, trees: dict[int, Tree], space: Space) -> float:
@@ -69,8 +69,8 @@ def _variance(layer: Layer, trees: dict[int, Tree], space: Space) -> float:
         else:
             sources = [(((column, level),), 1.0)]
         terms = {
-            (*held, *own): factor * share
-            for held, factor in terms.items()
+            (*variance, *own): factor * share
+            for variance, factor in terms.items()
             for own, share in sources
         }
     return sum(factor / layer.precision[source] for source, factor in terms.items())

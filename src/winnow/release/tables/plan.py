@@ -103,12 +103,12 @@ class TabulatePlan(Printed, Plan[Any, ReleasedTables]):
         padding: Padding | None = None,
     ) -> Released[ReleasedTables]:
         """Charge the budget, draw all tables, and release them with their errors."""
-        held = padding or self.asked.running.padding()
+        hold = padding or self.asked.running.padding()
         if self.cut is None:
-            return super().run(data, budget=budget, seed=seed, padding=held)
+            return super().run(data, budget=budget, seed=seed, padding=hold)
         ready = self.ready(data)
         return run_beside(
-            self.cut, self.release, ready, data.people, budget=budget, seed=seed, padding=held
+            self.cut, self.release, ready, data.people, budget=budget, seed=seed, padding=hold
         )
 
     def ready(self, data: Any) -> Any:

@@ -104,13 +104,13 @@ class ReleasedTable(Plotted, Framed, Estimates):
             columns[name] = labelled(tuple(names), codes)
         for name, answers in self._answers():
             low, high = answers.interval(level)
-            for what, held in (("", answers.estimate), ("standard_error", answers.standard_error),
+            for what, values in (("", answers.estimate), ("standard_error", answers.standard_error),
                                ("low", low), ("high", high)):  # fmt: skip
                 key = "_".join(filter(None, (name, what))) or "estimate"
                 while key in columns:  # a column of the table may have this name
                     key += "_"
                 whole = answers is self and not what and self.owner.layers[0].whole
-                columns[key] = np.rint(held.ravel()).astype(np.int64) if whole else held.ravel()
+                columns[key] = np.rint(values.ravel()).astype(np.int64) if whole else values.ravel()
         return columns
 
     def readable(self, level: float = 0.95) -> Columns:
@@ -127,20 +127,20 @@ class ReleasedTable(Plotted, Framed, Estimates):
             estimate, error, low, high = (columns[name] for name in each)
             digits = _digits(error, counts=start == 0)
             unit = 10.0**digits
-            for name, held in zip((each[0], *each[2:]),
+            for name, values in zip((each[0], *each[2:]),
                                   (estimate, np.floor(low * unit) / unit,
                                    np.ceil(high * unit) / unit), strict=True):  # fmt: skip
-                rounded = np.round(held, digits) + 0.0  # no -0
+                rounded = np.round(values, digits) + 0.0  # no -0
                 shown_columns[name] = np.array([f"{value:,.{digits}f}" for value in rounded])
             shown_columns[each[1]] = np.array([number_text(value) for value in error.tolist()])
         return {name: shown_columns[name] for name in names}
 
     def _answers(self) -> Iterator[tuple[str, Estimates]]:
         yield "", self
-        for name, held in self.sums.items():
-            yield f"sum_{name}", held
-        for name, held in self.means.items():
-            yield f"mean_{name}", held
+        for name, estimates in self.sums.items():
+            yield f"sum_{name}", estimates
+        for name, estimates in self.means.items():
+            yield f"mean_{name}", estimates
 
     @property
     def counted(self) -> str:
@@ -171,7 +171,7 @@ class ReleasedTable(Plotted, Framed, Estimates):
 
 @dataclass(frozen=True, eq=False)
 class ReleasedTables(Plotted, Saved):
-    """All tables of one release; what they have in common is the same in each."""
+    """All tables of one release; they agree where they overlap."""
 
     parts: tuple[TablePart, ...]
     layers: tuple[Layer, ...]
@@ -211,13 +211,13 @@ class ReleasedTables(Plotted, Saved):
 
     def _unknown(self, name: str) -> str:
         """How many means of a column say nothing, and why; empty: all of them say something."""
-        held = [table.means[name].unknown() for table in self.tables]
-        many, size = sum(int(each.sum()) for each in held), sum(each.size for each in held)
+        unknown = [table.means[name].unknown() for table in self.tables]
+        many, size = sum(int(each.sum()) for each in unknown), sum(each.size for each in unknown)
         if not many:
             return ""
         return (
             f"{many:,} of {size:,} means of {name} have the whole declared range as their 95 % "
-            "interval: too few rows for the noise. They stand for nothing; larger groups or a "
+            "interval: too few rows for the noise. They carry no information; larger groups or a "
             "larger epsilon help."
         )
 
@@ -226,9 +226,9 @@ class ReleasedTables(Plotted, Saved):
         for table in self.tables:
             if set(table.columns) == set(columns) and len(columns) == len(table.columns):
                 return table
-        held = ", ".join(repr(each.part.title) for each in self.tables[:20])
+        titles = ", ".join(repr(each.part.title) for each in self.tables[:20])
         raise ParameterError(
-            f"there is no table of {', '.join(map(repr, columns))}; there is: {held}"
+            f"there is no table of {', '.join(map(repr, columns))}; there is: {titles}"
         )
 
     @cached_property
@@ -243,19 +243,23 @@ class ReleasedTables(Plotted, Saved):
         if len(parts) == 1:
             return parts[0][1]
         attributes = dict.fromkeys(n for table in self.tables for n in table.columns)
-        rest = dict.fromkeys(name for _, held in parts for name in held if name not in attributes)
+        rest = dict.fromkeys(
+            name for _, values in parts for name in values if name not in attributes
+        )
         columns: dict[str, NDArray[Any]] = {
-            "table": np.concatenate([_objects([title] * _length(held)) for title, held in parts])
+            "table": np.concatenate(
+                [_objects([title] * _length(values)) for title, values in parts]
+            )
         }
         for name in (*attributes, *rest):
             blocks = []
-            for _, held in parts:
-                column = held.get(name)
-                blocks.append(_objects([None] * _length(held) if column is None else column))
+            for _, values in parts:
+                column = values.get(name)
+                blocks.append(_objects([None] * _length(values) if column is None else column))
             key = name if name != "table" else "table_"
             columns[key] = np.concatenate(blocks)
             if name in rest:
-                whole = all(held[name].dtype == np.int64 for _, held in parts if name in held)
+                whole = all(values[name].dtype == np.int64 for _, values in parts if name in values)
                 columns[key] = columns[key].astype(np.int64 if whole else np.float64)
         return columns
 
@@ -324,9 +328,9 @@ def _length(columns: Mapping[str, Sequence[Any] | NDArray[Any]]) -> int:
 
 def _objects(values: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
     plain = values.tolist() if isinstance(values, np.ndarray) else values
-    held = np.empty(len(plain), object)
-    held[:] = plain
-    return held
+    objects = np.empty(len(plain), object)
+    objects[:] = plain
+    return objects
 
 
 def _rows(columns: Mapping[str, NDArray[Any]]) -> list[dict[str, Any]]:

@@ -137,13 +137,13 @@ def _worst(table: TableForm, trees: Mapping[int, Basis]) -> float:
 
 def _alike(place: Space, used: list[int], shape: list[int]) -> Floats:
     """1 for the ways that leave two rows in one cell of a table of block sums, else 0."""
-    found = np.ones([1] * len(used))
+    alike = np.ones([1] * len(used))
     for column, level in place:
         axis = used.index(column)
         along = [1] * len(used)
         along[axis] = -1
-        found = found * (np.arange(shape[axis]) <= level).astype(np.float64).reshape(along)
-    return found
+        alike = alike * (np.arange(shape[axis]) <= level).astype(np.float64).reshape(along)
+    return alike
 
 
 def _rounded_up(value: float, terms: Sequence[float]) -> Fraction:

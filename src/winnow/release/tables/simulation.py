@@ -107,8 +107,8 @@ def _unit_sums(tree: Basis, level: int, draws: int, step: int) -> Floats:
     ends = np.append(np.arange(0, tree.size, step), tree.size)
     low, part = ends // block, (ends % block / block)[:, None]
     high = np.minimum(low + 1, blocks)
-    held = sums[low] + part * (sums[high] - sums[low])
-    return np.ascontiguousarray(math.sqrt(block) * held.T)
+    at_level = sums[low] + part * (sums[high] - sums[low])
+    return np.ascontiguousarray(math.sqrt(block) * at_level.T)
 
 
 @lru_cache(maxsize=16)

@@ -60,8 +60,8 @@ def laplace_split(
             each = c * budget[table] ** 2
             precision = np.bincount(space_of, each, len(gain))
             share = each / precision[space_of]
-            held = np.bincount(table, gain[space_of] * share**2 / c, len(places))
-            budget = np.cbrt(held)
+            gains = np.bincount(table, gain[space_of] * share**2 / c, len(places))
+            budget = np.cbrt(gains)
             budget /= budget.sum()
         seen = np.bincount(space_of, c * budget[table] ** 2, len(gain))
         return float((gain[wished] / seen[wished]).sum()), budget

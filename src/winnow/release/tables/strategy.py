@@ -74,8 +74,8 @@ class Geometry:
     @cached_property
     def spaces(self) -> tuple[Space, ...]:
         """All subspaces, smaller ones first."""
-        found = {space for part in self.parts for space in self.spaces_of(part.columns)}
-        return tuple(sorted(found, key=lambda space: (len(space), space)))
+        spaces = {space for part in self.parts for space in self.spaces_of(part.columns)}
+        return tuple(sorted(spaces, key=lambda space: (len(space), space)))
 
     @cached_property
     def numbers(self) -> Mapping[Space, int]:
@@ -173,8 +173,8 @@ class Geometry:
         part = self.parts[place]
         if place not in self.uneven:
             alone = Geometry((part,), self.trees)
-            held = alone.incidence.variances(alone.array(precision))
-            return held.reshape([1] * len(part.columns))
+            variances = alone.incidence.variances(alone.array(precision))
+            return variances.reshape([1] * len(part.columns))
         return self._sums(part, self.uneven[place], 1.0 / self.array(precision))
 
     def _sums(self, part: TablePart, each: tuple[Floats, ...], variances: Floats) -> Floats:
@@ -204,9 +204,9 @@ class Geometry:
     def spreads(self, precision: Precision, law: str) -> list[Spread]:
         """The standard errors of each part; for ranges with their largest error, simulated."""
         cells = self.incidence
-        held = np.sqrt(cells.variances(self.array(precision)))
+        deviations = np.sqrt(cells.variances(self.array(precision)))
         listed = {
-            place: Spread(held[i : i + 1], self.parts[place].size)
+            place: Spread(deviations[i : i + 1], self.parts[place].size)
             for i, place in enumerate(cells.parts.tolist())
         }
         for place in self.uneven:
@@ -279,9 +279,9 @@ def seen_by(geometry: Geometry, place: Space, precision: float) -> dict[Space, f
 
 def block_trees(geometry: Geometry) -> Mapping[int, Tree]:
     """The trees of a geometry whose columns have blocks; none has a matrix of its own."""
-    found = {c: basis for c, basis in geometry.trees.items() if isinstance(basis, Tree)}
-    assert len(found) == len(geometry.trees)
-    return found
+    trees = {c: basis for c, basis in geometry.trees.items() if isinstance(basis, Tree)}
+    assert len(trees) == len(geometry.trees)
+    return trees
 
 
 def _inside(geometry: Geometry, place: Space) -> Iterator[Space]:

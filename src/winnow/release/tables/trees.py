@@ -107,8 +107,10 @@ class Tree:
             right = np.where(inside, 0, stops - last)
             partial = left.astype(np.float64) ** 2 + right.astype(np.float64) ** 2
             rows.append(np.maximum(last - first, 0) + partial / block)
-        held = np.array(rows)
-        return np.vstack([held[:-1] - held[1:], held[-1:] / self.padded])
+        energies_by_level = np.array(rows)
+        return np.vstack(
+            [energies_by_level[:-1] - energies_by_level[1:], energies_by_level[-1:] / self.padded]
+        )
 
     def sums(self, table: NDArray[np.int64], axis: int, level: int) -> Integers:
         """The sums over the blocks of a level along an axis of ``size`` codes."""

@@ -22,7 +22,7 @@ _LEAST = 1e-6
 
 
 def white_tables(
-    layer: Layer, schema: Schema, held: Sequence[Columns] | None = None
+    layer: Layer, schema: Schema, scopes: Sequence[Columns] | None = None
 ) -> list[NoisyTable]:
     """Tables with independent noise that tell the same as estimates of subspaces.
 
@@ -36,12 +36,14 @@ def white_tables(
     the guarantee does not rest on that.
     """
     layer = on_trees(layer)
-    trees, found = block_trees(layer.geometry), []
+    trees, tables = block_trees(layer.geometry), []
     left: dict[Space, float] = {
         s: p for s, p in layer.precision.items() if s and 0.0 < p < math.inf
     }
-    if held is not None:
-        inside = {chosen for c in held for k in range(len(c)) for chosen in combinations(c, k + 1)}
+    if scopes is not None:
+        inside = {
+            chosen for c in scopes for k in range(len(c)) for chosen in combinations(c, k + 1)
+        }
         left = {s: p for s, p in left.items() if tuple(column for column, _ in s) in inside}
     for space in sorted(left, key=lambda s: (-len(s), [level for _, level in s], s)):
         blocks = tuple(trees[column].blocks[level] for column, level in space)
@@ -55,8 +57,8 @@ def white_tables(
         counts = layer.cells(TablePart(schema, columns))
         for axis, block in enumerate(blocks):
             counts = np.add.reduceat(counts, np.arange(0, counts.shape[axis], block), axis)
-        found.append(NoisyTable(columns, counts, precision**-0.5, blocks))
-    return sorted(found, key=lambda table: (len(table.columns), table.columns, table.blocks))
+        tables.append(NoisyTable(columns, counts, precision**-0.5, blocks))
+    return sorted(tables, key=lambda table: (len(table.columns), table.columns, table.blocks))
 
 
 def estimated(columns: Columns, layer: Layer, schema: Schema) -> NoisyTable:

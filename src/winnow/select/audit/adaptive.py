@@ -50,11 +50,11 @@ class AdaptiveModel(Model):
         counts = np.asarray(scores, np.int64)
         lengths = self.log_lengths(counts)
         scale = float(self.mechanism.set_scale(self.utility))
-        found = []
+        outcomes = []
         for length in range(1, self.k + 1):
             sets = CanonicalModel(Law.EXPONENTIAL, scale, length, 0.5)
-            found.append(lengths[:, length - 1 : length] + sets.log_probabilities(counts))
-        return np.hstack(found)
+            outcomes.append(lengths[:, length - 1 : length] + sets.log_probabilities(counts))
+        return np.hstack(outcomes)
 
     def log_lengths(self, counts: Integers) -> Floats:
         """ln of the chance of each length."""

@@ -64,11 +64,11 @@ class BorderModel(Model):
     def log_probabilities(self, scores: Scores) -> Floats:
         """Each row by its own side."""
         few = np.count_nonzero(np.asarray(scores) > 0, axis=1) <= self.most
-        found = np.empty((len(scores), len(self.outcomes(scores.shape[1]))))
+        chances = np.empty((len(scores), len(self.outcomes(scores.shape[1]))))
         for side, model in ((few, self.here), (~few, self.beyond)):
             if side.any():
-                found[side] = model.log_probabilities(scores[side])
-        return found
+                chances[side] = model.log_probabilities(scores[side])
+        return chances
 
 
 @dataclass(frozen=True)

@@ -168,22 +168,22 @@ class Counted:
         for draw in range(draws):
             chosen, counts = self.inner._selected(scores, utility, root.child(f"draw-{draw}"))
             rows.append([*chosen, *(counts or [])] if self.cells else chosen)
-        found = np.array(rows, np.int64)
-        found[:, self.inner.k :] = np.clip(found[:, self.inner.k :], 0, self.cells - 1)
-        return found
+        outcomes = np.array(rows, np.int64)
+        outcomes[:, self.inner.k :] = np.clip(outcomes[:, self.inner.k :], 0, self.cells - 1)
+        return outcomes
 
     def model(self, utility: Utility) -> Model:
         """Its exact output distribution."""
         inner = self.inner
         if isinstance(inner, GaussianCounts):
             deviation, most = inner.deviation(utility), inner.max_items
-            found = NoisyCountsModel(deviation, inner.k, most, self.cells, gaussian=True)
-            return RandomTies(found, inner.k)
+            exact = NoisyCountsModel(deviation, inner.k, most, self.cells, gaussian=True)
+            return RandomTies(exact, inner.k)
         assert isinstance(inner, NoisyCounts | WithCounts)
         scale = float(inner.scale(utility))
         if isinstance(inner, NoisyCounts):
-            found = NoisyCountsModel(scale, inner.k, inner.max_items, self.cells)
-            return RandomTies(found, inner.k)
+            exact = NoisyCountsModel(scale, inner.k, inner.max_items, self.cells)
+            return RandomTies(exact, inner.k)
         selection = model_of(inner.selection, utility)
         return ListThenCountsModel(selection, scale, inner.k, inner.max_items, self.cells)
 

@@ -43,8 +43,8 @@ def measured(mechanism: MeasureCut, rows: list[int], relation: Relation) -> Numb
     """By the mechanism itself, from the same bits each time."""
     numbers = Sealed(dict(Counter(rows)), "made-up people")
     key, _ = single_run(mechanism, relation, Tape.seeded(1))
-    found = mechanism.drawn(numbers, relation, key)
-    return found.whole, found.cut, found.left_out
+    numbers_drawn = mechanism.drawn(numbers, relation, key)
+    return numbers_drawn.whole, numbers_drawn.cut, numbers_drawn.left_out
 
 
 def every_row(mechanism: MeasureCut, rows: list[int], relation: Relation) -> Numbers:
@@ -77,11 +77,11 @@ def enumerate_cut(
     before = owned if relation is Relation.SUBSTITUTION else (0,)
     people = mechanism.people_scale(relation)
     scales = [people, people, mechanism.left_out_scale]
-    found = {
+    statistics = {
         have: np.array(statistic(mechanism, [*_OTHERS, *([have] if have else [])], relation))
         for have in owned
     }
-    moves = {tuple((found[a] - found[b]).tolist()) for a, b in product(before, owned)}
+    moves = {tuple((statistics[a] - statistics[b]).tolist()) for a, b in product(before, owned)}
     claimed = float(mechanism.epsilon)
     return enumeration(
         f"{mechanism.title}, at most {mechanism.bound.most} of a person: between neighbours no "
@@ -111,15 +111,17 @@ def enumerate_both(mechanism: WithCut, relation: Relation, epsilon: float = 1.0)
     people, utility = cut.people_scale(relation), declared(1, True, relation)
     scales = [*[inner.scale(utility)] * 2, people, people, cut.left_out_scale]
     owned = range(cut.bound.looked_at + 4)
-    found = set()
+    every_move = set()
     for have in owned:
         rows = [*_OTHERS, *([have] if have else [])]
         for item in (0, 1) if have else (None,):
             counts = (int(item == 0), int(item == 1))
-            found.add((*counts, *measured(cut, rows, relation)))
-    nobody = next(each for each in found if not any(each[:2]))
-    before = found if relation is Relation.SUBSTITUTION else {nobody}
-    moves = {tuple(a - b for a, b in zip(*pair, strict=True)) for pair in product(before, found)}
+            every_move.add((*counts, *measured(cut, rows, relation)))
+    nobody = next(each for each in every_move if not any(each[:2]))
+    before = every_move if relation is Relation.SUBSTITUTION else {nobody}
+    moves = {
+        tuple(a - b for a, b in zip(*pair, strict=True)) for pair in product(before, every_move)
+    }
     return enumeration(
         "A release with an estimate of what was left out: between neighbours no output's "
         "log-probability moves by more than epsilon.",
@@ -144,8 +146,8 @@ def fidelity_of_cut(mechanism: MeasureCut, seed: int, factor: float = 1.0) -> Au
     for draw in range(_DRAWN):
         sealed = Sealed(numbers, "made-up people")
         key, _ = single_run(mechanism, relation, root.child(f"draw-{draw}"))
-        found = mechanism.drawn(sealed, relation, key)
-        drawn.append((found.whole - 5, found.cut - 4, found.left_out - 12))
+        estimate = mechanism.drawn(sealed, relation, key)
+        drawn.append((estimate.whole - 5, estimate.cut - 4, estimate.left_out - 12))
     people = mechanism.people_scale(relation)
     p_values = []
     for noise, scale in zip(

@@ -37,8 +37,8 @@ _DRAWN, _TOLERANCE = 600, 1e-9
 
 def owners(most_groups: int) -> tuple[Owned, ...]:
     """Everybody who is in so many groups at most, somebody with nothing first."""
-    every = (held for size in range(5) for held in combinations(PAIRS, size))
-    return tuple(held for held in every if len({group for group, _ in held}) <= most_groups)
+    every = (owned for size in range(5) for owned in combinations(PAIRS, size))
+    return tuple(owned for owned in every if len({group for group, _ in owned}) <= most_groups)
 
 
 def one_of_each(epsilon: Fraction, touched: int) -> EachGroup:
@@ -49,7 +49,7 @@ def one_of_each(epsilon: Fraction, touched: int) -> EachGroup:
 
 def sealed_pairs(people: Sequence[Owned], relation: Relation) -> SealedCounts:
     """How many people have each item of each group, sealed."""
-    values = np.array([sum(pair in held for held in people) for pair in PAIRS], np.int64)
+    values = np.array([sum(pair in owned for owned in people) for pair in PAIRS], np.int64)
     utility = Utility.declare(1, monotone=True, relation=relation)
     return SealedCounts(
         Sealed(values, "counts"), list(PAIRS), utility, groups=Groups("group", names=_GROUPS)
@@ -63,8 +63,8 @@ def law(mechanism: EachGroup, people: Sequence[Owned], relation: Relation) -> Fl
     factor = float(mechanism.inner.scale(utility))
     parts = []
     for group in _GROUPS:
-        held = np.array([sum((group, item) in own for own in people) for item in _ITEMS])
-        weights = np.exp(factor * (held - held.max()))
+        counts = np.array([sum((group, item) in own for own in people) for item in _ITEMS])
+        weights = np.exp(factor * (counts - counts.max()))
         parts.append(weights / weights.sum())
     return np.asarray(np.outer(*parts).ravel(), np.float64)
 
@@ -76,7 +76,7 @@ def enumerate_groups(mechanism: EachGroup, relation: Relation, in_groups: int) -
     crowds = [(), *((one,) for one in everybody), *combinations_with_replacement(everybody[1:5], 2)]
     before = everybody if relation is Relation.SUBSTITUTION else everybody[:1]
     for crowd, old, new in product(crowds, before, everybody):
-        laws = [law(mechanism, [*crowd, held], relation) for held in (old, new)]
+        laws = [law(mechanism, [*crowd, people], relation) for people in (old, new)]
         worst = max(worst, float(np.abs(np.log(laws[0] / laws[1])).max()))
         number += 1
     return AuditResult(
@@ -95,19 +95,19 @@ def enumerate_groups(mechanism: EachGroup, relation: Relation, in_groups: int) -
 
 def fidelity_of_groups(mechanism: EachGroup, seed: int, drawn: EachGroup) -> AuditResult:
     """Lists of both groups together against their exact law; ``drawn`` is what draws."""
-    relation, found = Relation.ADD_REMOVE, np.zeros(5, np.int64)
+    relation, tallies = Relation.ADD_REMOVE, np.zeros(5, np.int64)
     people: list[Owned] = [(PAIRS[0],), (PAIRS[0], PAIRS[1]), (PAIRS[3],), (PAIRS[0], PAIRS[3])]
     counts, plan = sealed_pairs(people, relation), plan_of(drawn, relation)
     for place in range(_DRAWN):
         key, _ = single_run(drawn, relation, Tape.seeded(seed).child(f"draw-{place}"))
         lists = plan.draw(counts, key)
         chosen = [_ITEMS.index(lists[group][0]) for group in _GROUPS]
-        found[2 * chosen[0] + chosen[1]] += 1
+        tallies[2 * chosen[0] + chosen[1]] += 1
     return fidelity_result(
         "Lists of groups: those of all groups together have the product of exact laws.",
         mechanism.name,
         mechanism.promise(relation).citation,
-        chi_square_p_value(found, law(mechanism, people, relation)),
+        chi_square_p_value(tallies, law(mechanism, people, relation)),
         f"{_DRAWN} draws",
     )
 

@@ -64,7 +64,7 @@ def law(mechanism: WeightedGaussian, people: ListedPeople, relation: Relation) -
         return law_of_one(mechanism, people, relation)
     if mechanism.rounds == 1:
         return _product(_cells(mechanism, people, relation, 0, _CELLS))
-    found = np.zeros((8, 8))
+    chances = np.zeros((8, 8))
     first = _cells(mechanism, people, relation, 0, 1)
     for outcome in product(range(3), repeat=3):
         chance = math.prod(float(first[i, what]) for i, what in enumerate(outcome))
@@ -72,25 +72,25 @@ def law(mechanism: WeightedGaussian, people: ListedPeople, relation: Relation) -
             continue
         stay = [label for label, what in zip(_LABELS, outcome, strict=True) if what == _STAYS]
         released = sum((what == _RELEASED) << (2 - i) for i, what in enumerate(outcome))
-        found[released] += chance * _product(_cells(mechanism, people, relation, 1, 1, stay))
-    return found.ravel()
+        chances[released] += chance * _product(_cells(mechanism, people, relation, 1, 1, stay))
+    return chances.ravel()
 
 
 def law_of_one(mechanism: WeightedGaussian, people: ListedPeople, relation: Relation) -> Floats:
     """The chance of each label, and of none, to be the one that is peeled."""
-    cells, found = _cells(mechanism, people, relation, 0, 1), np.zeros(4)
-    held = Counter(label for owned in people.people for label in owned)
+    cells, chances = _cells(mechanism, people, relation, 0, 1), np.zeros(4)
+    counts = Counter(label for owned in people.people for label in owned)
     width = float(Utility.declare(1, monotone=True, relation=relation).width)
     factor = mechanism.epsilon_of_round(relation) / width
     for released in product((0, 1), repeat=3):
         chance = math.prod(float(cells[i, passed]) for i, passed in enumerate(released))
         if not any(released):
-            found[3] += chance
+            chances[3] += chance
             continue
-        logits = np.array([held[label] * factor for label in _LABELS])
+        logits = np.array([counts[label] * factor for label in _LABELS])
         weights = np.where(np.array(released) == 1, np.exp(logits - logits.max()), 0.0)
-        found[:3] += chance * weights / weights.sum()
-    return found
+        chances[:3] += chance * weights / weights.sum()
+    return chances
 
 
 def _cells(
@@ -107,18 +107,18 @@ def _cells(
     """
     summed = people.summed(mechanism.max_items or 1, within)
     values = np.asarray(summed.values)
-    held = dict(zip(summed.items, values.tolist(), strict=True))
+    weights = dict(zip(summed.items, values.tolist(), strict=True))
     variance = mechanism.variance(relation, number)
     edges = mechanism.threshold(relation, number) + (math.isqrt(variance) // 2) * np.arange(cells)
     if number == 0 and mechanism.rounds == 2:
         edges = np.concatenate([[mechanism.staying(relation)], edges])
-    found = np.zeros((3, len(edges) + 1))
+    chances = np.zeros((3, len(edges) + 1))
     for place, label in enumerate(_LABELS):
         tails = np.zeros(len(edges))
-        if label in held:
-            tails = gaussian_upper_tail(float(variance), edges - held[label])
-        found[place] = -np.diff(np.concatenate([[1.0], tails, [0.0]]))
-    return found
+        if label in weights:
+            tails = gaussian_upper_tail(float(variance), edges - weights[label])
+        chances[place] = -np.diff(np.concatenate([[1.0], tails, [0.0]]))
+    return chances
 
 
 def _product(cells: Floats) -> Floats:
@@ -234,13 +234,13 @@ _DRAWN_FROM: Group = (("a",), ("a", "b"), ("a", "b", "c"), ("b",), ("a", "c"), (
 def sets_of(mechanism: WeightedGaussian, seed: int, draws: int) -> NDArray[np.int64]:
     """How often each set of labels was released by the mechanism itself."""
     relation, root = Relation.ADD_REMOVE, Tape.seeded(seed)
-    plan, found = plan_of(mechanism, relation), np.zeros(9, np.int64)
+    plan, tallies = plan_of(mechanism, relation), np.zeros(9, np.int64)
     counts = mechanism.ready(counts_of(_DRAWN_FROM, relation))
     for draw in range(draws):
         key, _ = single_run(mechanism, relation, root.child(f"draw-{draw}"))
         released = plan.draw(counts, key)
-        found[sum(1 << _LABELS.index(label) for label in released)] += 1
-    return found
+        tallies[sum(1 << _LABELS.index(label) for label in released)] += 1
+    return tallies
 
 
 def fidelity_of_weighted(
@@ -248,12 +248,12 @@ def fidelity_of_weighted(
 ) -> AuditResult:
     """Sets of released labels against their exact law; ``drawn`` is what draws."""
     exact = _of_sets(mechanism)
-    found = sets_of(drawn or mechanism, seed, _DRAWN)
+    tallies = sets_of(drawn or mechanism, seed, _DRAWN)
     return fidelity_result(
         "Weighted labels: sets of labels are released with their exact chances.",
         mechanism.name,
         mechanism.promise(Relation.ADD_REMOVE).citation,
-        chi_square_p_value(found, exact),
+        chi_square_p_value(tallies, exact),
         f"{_DRAWN} draws",
     )
 
@@ -261,19 +261,21 @@ def fidelity_of_weighted(
 def _of_sets(mechanism: WeightedGaussian) -> Floats:
     """The chance of each set, whichever round finds what."""
     people, relation = ListedPeople(_DRAWN_FROM), Relation.ADD_REMOVE
-    found = np.zeros(8)
+    chances = np.zeros(8)
     if mechanism.peel:
-        found[[1, 2, 4, 0]] = law_of_one(mechanism, people, relation)
-        return found
+        chances[[1, 2, 4, 0]] = law_of_one(mechanism, people, relation)
+        return chances
     if mechanism.rounds == 2:
         by_rounds = law(mechanism, people, relation).reshape(8, 8)
         for first, second in product(range(8), repeat=2):
-            found[_reversed(first) | _reversed(second)] += by_rounds[first, second]
-        return found
+            chances[_reversed(first) | _reversed(second)] += by_rounds[first, second]
+        return chances
     cells = _cells(mechanism, people, relation, 0, 1)
     for place, released in enumerate(product((0, 1), repeat=3)):
-        found[_reversed(place)] += math.prod(cells[i, passed] for i, passed in enumerate(released))
-    return found
+        chances[_reversed(place)] += math.prod(
+            cells[i, passed] for i, passed in enumerate(released)
+        )
+    return chances
 
 
 def _reversed(place: int) -> int:

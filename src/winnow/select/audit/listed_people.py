@@ -53,9 +53,9 @@ def counts_of(
     people: Group, relation: Relation, kind: type[ListedPeople] = ListedPeople
 ) -> SealedCounts:
     """Counts of private labels, with the people behind them."""
-    held = Counter(label for owned in people for label in owned)
-    labels = sorted(held)
-    values = np.array([held[label] for label in labels], np.int64)
+    counts = Counter(label for owned in people for label in owned)
+    labels = sorted(counts)
+    values = np.array([counts[label] for label in labels], np.int64)
     weighed = WeighedItems(Sealed(kind(people), "people"))
     utility = Utility.declare(1, monotone=True, relation=relation)
     return SealedCounts(

@@ -28,8 +28,8 @@ def stick(p: Floats, q: Floats, epsilon: float) -> float:
 
 def enumerate_rule(rule: OptimalRule, relation: Relation) -> AuditResult:
     """Any number of people and one more; under substitution one less of another label, too."""
-    found, bits = rule.rule(relation)
-    p = np.array([Fraction(chance, 1 << bits) for chance in found], np.float64)
+    chances, bits = rule.rule(relation)
+    p = np.array([Fraction(chance, 1 << bits) for chance in chances], np.float64)
     steps = [np.array([[1 - a, a], [1 - b, b]]) for a, b in pairwise(p.tolist())]
     epsilon, delta, worst = float(rule.epsilon), float(rule.delta), 0.0
     for step in steps:
@@ -62,10 +62,10 @@ def fidelity_of_rule(seed: int, factor: float = 1.0) -> AuditResult:
     rule, relation = OptimalRule(1.0, 0.01, EVERY), Relation.ADD_REMOVE
     stated = OptimalRule(factor, 0.01, EVERY)
     utility, root = Utility.declare(1, monotone=True), Tape.seeded(seed)
-    found, bits = stated.rule(relation)
+    chances, bits = stated.rule(relation)
     p_values = []
     for people in (1, 2, 3, 5, 8):
-        chance = found[min(people, len(found) - 1)] / (1 << bits)
+        chance = chances[min(people, len(chances) - 1)] / (1 << bits)
         counts = np.full(20_000, people, np.int64)
         released = len(rule.of_scores(counts, utility, root.child(f"{people}")).found)
         observed = np.array([len(counts) - released, released, 0])

@@ -73,11 +73,13 @@ def look_enumerated() -> Iterator[AuditResult]:
 def enumerate_look(mechanism: PeopleLook, relation: Relation, look: Look = looked) -> AuditResult:
     """One result: the largest loss over all pairs of what one person may have."""
     before = range(_MOST) if relation is Relation.SUBSTITUTION else (0,)
-    found = {
+    statistics = {
         have: np.array(look(mechanism, [*_OTHERS, *([have] if have else [])], relation))
         for have in range(_MOST)
     }
-    moves = {tuple((found[a] - found[b]).tolist()) for a, b in product(before, found)}
+    moves = {
+        tuple((statistics[a] - statistics[b]).tolist()) for a, b in product(before, statistics)
+    }
     scales = [mechanism.scale(relation)] * (len(mechanism.grid) + 1)
     claimed = float(mechanism.epsilon)
     return enumeration(
@@ -100,24 +102,24 @@ def enumerate_chosen(
     the largest that the release has under any bound; both are found over all moves of a person.
     """
     utility = declared(1, True, relation)
-    held = [(), (0,), (1,), (0, 1)]
-    before = held if relation is Relation.SUBSTITUTION else [()]
+    owned = [(), (0,), (1,), (0, 1)]
+    before = owned if relation is Relation.SUBSTITUTION else [()]
     worst = 0.0
     for bound, release in zip(mechanism.look.grid, mechanism.releases, strict=True):
         assert isinstance(release, NoisyCounts)
-        kept = [each[:bound] for each in held]
+        kept = [each[:bound] for each in owned]
         counted = {each: [int(item in each) for item in (0, 1)] for each in kept}
         scales = [*[release.scale(utility)] * 2, *[mechanism.look.scale(relation)] * 3]
         moves = set()
-        for a, b in product(before, held):
+        for a, b in product(before, owned):
             counts = np.subtract(counted[a[:bound]], counted[b[:bound]]).tolist()
             people = [0, 0, 0]
             for sign, each in ((1, a), (-1, b)):
                 if each:
                     people[len(each) - 1] += sign
             moves.add((*counts, *people))
-        found = farthest(of_moves(scales, "laplace", _numbers(moves)), epsilon).epsilon
-        worst = max(worst, found)
+        epsilon_seen = farthest(of_moves(scales, "laplace", _numbers(moves)), epsilon).epsilon
+        worst = max(worst, epsilon_seen)
     return enumeration(
         "A bound from a look, and a release under it: between neighbours no output's "
         "log-probability moves by more than epsilon.",

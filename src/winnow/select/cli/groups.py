@@ -126,7 +126,7 @@ def show_lists(released: Released[ListsByGroup], *, k: int, threshold: str | Non
     for place, name in enumerate(columns):
         if columns[name].dtype.kind == "i":
             heads[place] = (name, "right")
-    rows = list(zip(*(list(map(_text, held)) for held in columns.values()), strict=True))
+    rows = list(zip(*(list(map(_text, column)) for column in columns.values()), strict=True))
     if rows:
         show.print(grid(heads, rows))
     about = [] if lists.ordered else ["sets: the order says nothing"]

@@ -134,7 +134,7 @@ def threshold_text(plan: TopKPlan) -> str | None:
         case WeightedGaussian() as chosen:
             needed = chosen.people_needed(1, plan.about.relation)
             return (
-                f"of {needed:,.0f} people with one label each it is found as often as not; of "
+                f"of {needed:,.0f} people with one label each it is found half of the time; of "
                 "people with several it takes more"
             )
         case _:

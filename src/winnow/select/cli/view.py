@@ -84,7 +84,7 @@ def show_labels(released: Top, *, ordered: bool, needed: float | None) -> None:
     show.print(f"{number}, {way}", style="dim")
     if needed is not None:
         show.print(
-            f"of {needed:,.0f} people with one label each it is found as often as not; of people "
+            f"of {needed:,.0f} people with one label each it is found half of the time; of people "
             "with several it takes more",
             style="dim",
         )
@@ -109,8 +109,8 @@ def draw(released: Top, *, title: str, method: str, ending: str) -> bytes:
     """Bars of the noisy counts: by rank for a list, by noisy count for a set."""
     from winnow.show.plots.bars import below_title
 
-    found: Any = released.value
-    drawn: bytes = found.drawn(title=title, subtitle=below_title(method, released), ending=ending)
+    items: Any = released.value
+    drawn: bytes = items.drawn(title=title, subtitle=below_title(method, released), ending=ending)
     return drawn
 
 
@@ -136,7 +136,7 @@ def _width(planned: TopKSimulation, columns: list[_PlanColumn]) -> int:
     """How wide a terminal the table needs to be read."""
     names = max(len(_name(row)) for row in planned.rows)
     cells = ([*name.split("\n"), *(get(row) for row in planned.rows)] for name, get, _ in columns)
-    return names + 1 + sum(max(map(len, held)) + 3 for held in cells)
+    return names + 1 + sum(max(map(len, cell)) + 3 for cell in cells)
 
 
 def show_plan(planned: TopKSimulation) -> None:
@@ -195,8 +195,8 @@ def plan_rows(planned: TopKSimulation) -> list[dict[str, Any]]:
         errors = plain.pop("simulated") or {}
         flat = {
             f"{metric}_{part}": value
-            for metric, found in errors.items()
-            for part, value in found.items()
+            for metric, error in errors.items()
+            for part, value in error.items()
         }
         rows.append({**plain, **flat, **shared})
     return rows

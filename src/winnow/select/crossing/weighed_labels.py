@@ -119,14 +119,14 @@ def _opened(counts: SealedCounts, key: Key) -> Sequence[Any]:
     return key.open(labels) if isinstance(labels, Sealed) else labels
 
 
-def _people(found: list[Any], counts: SealedCounts, key: Key) -> Integers:
+def _people(chosen: list[Any], counts: SealedCounts, key: Key) -> Integers:
     """How many people have each of the labels."""
     content = key.open(counts.values)
     if isinstance(content, KeptCounts):
         with content.snapshot() as asked:
-            return np.array(asked.counts_of(found), np.int64)
-    labels, wanted = _opened(counts, key), set(found)
+            return np.array(asked.counts_of(chosen), np.int64)
+    labels, wanted = _opened(counts, key), set(chosen)
     values = np.minimum(np.asarray(content, np.int64), MOST_COUNTS).tolist()
     pairs = zip(labels, values, strict=True)
     people = {label: number for label, number in pairs if label in wanted}
-    return np.array([people.get(label, 0) for label in found], np.int64)
+    return np.array([people.get(label, 0) for label in chosen], np.int64)

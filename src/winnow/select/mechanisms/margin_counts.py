@@ -108,8 +108,8 @@ class GapCounts:
             np.logical_not(nearer, out=inside)
         if place <= self.bins:
             inside &= self._no_further(Fraction((place + 1 - self.shift + slack) / self.factor))
-        found: np.int64 | np.float64 = np.sort(self.scores[inside])[above - rank - 1]
-        return found
+        score: np.int64 | np.float64 = np.sort(self.scores[inside])[above - rank - 1]
+        return score
 
     def _no_further(self, distance: Fraction) -> NDArray[np.bool_]:
         """Which scores lie at most this far below the best, exactly."""
@@ -125,10 +125,10 @@ class GapCounts:
 def nearest_above(number: Fraction) -> float:
     """The least float64 that is not below a number."""
     try:
-        found = float(number)
+        nearest = float(number)
     except OverflowError:
         return np.inf if number > 0 else -np.finfo(np.float64).max
-    return found if Fraction(found) >= number else float(np.nextafter(found, np.inf))
+    return nearest if Fraction(nearest) >= number else float(np.nextafter(nearest, np.inf))
 
 
 Thresholds = Callable[[Integers], Floats]
@@ -167,18 +167,18 @@ class MarginCounts:
     def stopping_rank(self) -> int:
         """The rank at which the search stops; the last one if no test passes."""
         limits = self._limits()
-        found: int | None = None
+        rank: int | None = None
         first = 1
         for words in self.tests.tape.child("own").chunks(0, len(self.scores) - 1):
             hits = words <= limits[first - 1 : first - 1 + len(words)]
-            near = np.flatnonzero(hits) if found is None else hits[:0]
+            near = np.flatnonzero(hits) if rank is None else hits[:0]
             if len(near):
-                found = self._first(first + near, words[near])
+                rank = self._first(first + near, words[near])
             first += len(words)  # all words are read: where the search ends takes no less time
-        if found is None:
+        if rank is None:
             self._passes(len(self.scores) - 1)  # for nothing: it takes as long as finding one
             return len(self.scores)
-        return found
+        return rank
 
     def best(self, size: int) -> NDArray[np.bool_]:
         """Which candidates are the `size` best, ties by position."""

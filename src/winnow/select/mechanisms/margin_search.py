@@ -164,14 +164,14 @@ class MarginSearch:
             if not margins.exceeds(candidate, margins.top - needed + 1):
                 return candidate
             rank = candidate + 1
-        found = first_passing(
+        stop = first_passing(
             tests,
             near + 1,
             partial(self._pieces, margins),
             lambda rank: margins.at(rank) - self._threshold(rank),
             tape.child("far-0"),
         )
-        return ranked.total if found is None else found
+        return ranked.total if stop is None else stop
 
     def _near(self, tests: LaplaceTests, margins: _Margins, first: int, last: int) -> int | None:
         """The first of some ranks that passes at its bound, in chunks: it mostly comes early."""

@@ -95,9 +95,9 @@ class BoundFromLook:
         """What both are charged, and why."""
         first = self.look.promise(relation)
         each = [release.promise(relation) for release in self.releases]
-        event = Compose((first.event, _any_of([held.event for held in each])))
-        citations = dict.fromkeys(held.citation for held in each)
-        statements = dict.fromkeys(held.statement for held in each)
+        event = Compose((first.event, _any_of([each_event.event for each_event in each])))
+        citations = dict.fromkeys(each_event.citation for each_event in each)
+        statements = dict.fromkeys(each_event.statement for each_event in each)
         return Promise(
             event,
             "; ".join([*citations, f"the bound: {first.citation}"]),

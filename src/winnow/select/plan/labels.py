@@ -100,7 +100,7 @@ class LabelsPlan(Printed, Plan[SealedCounts, list[Any]]):
         return tuple(rows)
 
     def _row(self, method: PrivateLabelsMethod, mechanism: UnknownDomain) -> LabelsRow:
-        needed = tuple(_people_needed(mechanism, held, self.about) for held in HELD)
+        needed = tuple(_people_needed(mechanism, labels, self.about) for labels in HELD)
         loss = losses_of_methods(self.about, self.sizes).get(method.word())
         return LabelsRow(method.word(), mechanism.name, needed, loss)
 
@@ -120,7 +120,7 @@ class LabelsPlan(Printed, Plan[SealedCounts, list[Any]]):
 
     def table(self) -> list[list[str]]:
         """What was compared as a table, its first line the headings."""
-        lines = [["method", *(f"people with {held}" for held in HELD), "missed"]]
+        lines = [["method", *(f"people with {labels}" for labels in HELD), "missed"]]
         for row in self.compared:
             mark = " *" if row.method == self.method.word() and len(self.compared) > 1 else ""
             needed = ["-" if people is None else f"{people:,.0f}" for people in row.people]
@@ -135,19 +135,19 @@ class LabelsPlan(Printed, Plan[SealedCounts, list[Any]]):
 
 
 _MEANINGS = (
-    "people with d: of so many people, who have d labels each, a label is found as often as not. "
+    "people with d: a label of this many people, with d labels each, is found half of the time. "
     "missed: of the labels that the best method finds, in the mean over generated logs. *: what "
     "runs. No data were read, nothing was spent."
 )
 
 
-def _people_needed(mechanism: UnknownDomain, held: int, about: AboutScores) -> float | None:
+def _people_needed(mechanism: UnknownDomain, labels: int, about: AboutScores) -> float | None:
     relation: Relation = about.relation
-    if about.max_items is not None and held > about.max_items:
+    if about.max_items is not None and labels > about.max_items:
         return None
     match mechanism:
         case WeightedGaussian():
-            return mechanism.people_needed(held, relation)
+            return mechanism.people_needed(labels, relation)
         case TruncatedLaplace():
             return float(mechanism.threshold(about.utility))
         case OptimalRule():

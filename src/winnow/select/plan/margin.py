@@ -43,9 +43,9 @@ def margin_chances(
 ) -> MarginChances:
     """The chance of every distinct gap under LargeMargin(epsilon, delta, thresholds)."""
     for most in (4096, 65_536):  # most searches end early
-        found = _within(profile, sensitivity, epsilon, delta, thresholds, min(most, MOST_RANKS))
-        if found.missed <= ENOUGH:
-            return found
+        chances = _within(profile, sensitivity, epsilon, delta, thresholds, min(most, MOST_RANKS))
+        if chances.missed <= ENOUGH:
+            return chances
     return _within(profile, sensitivity, epsilon, delta, thresholds, MOST_RANKS)
 
 

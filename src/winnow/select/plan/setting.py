@@ -218,14 +218,14 @@ class Setting:
     def _winners(self, profile: GapProfile, epsilon: float) -> tuple[Floats, float]:
         """The chance of every distinct gap, and by how much the first may be too low."""
         if isinstance(self.mechanism, LargeMargin):
-            found = margin_chances(
+            chances = margin_chances(
                 profile,
                 self.sensitivity,
                 epsilon,
                 float(self.mechanism.delta),
                 self.mechanism.thresholds,
             )
-            return found.chances, found.missed
+            return chances.chances, chances.missed
         scores, counts = self._scaled(profile, epsilon)
         return win_chances(self.mechanism.noise, scores, counts), 0.0
 

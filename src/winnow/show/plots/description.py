@@ -45,29 +45,31 @@ def draw_description(value: Description, *, ending: str = ".png") -> bytes:
 
 
 def _histogram(axes: Axes, each: ColumnSummary) -> None:
-    held = each.histogram
-    assert held is not None
-    bins = len(held.starts)
-    low, high = (end[:bins] for end in held.interval(0.95))
-    counts = np.asarray(held.estimate[:bins], np.float64)
-    starts, widths = held.positions, held.widths
+    histogram = each.histogram
+    assert histogram is not None
+    bins = len(histogram.starts)
+    low, high = (end[:bins] for end in histogram.interval(0.95))
+    counts = np.asarray(histogram.estimate[:bins], np.float64)
+    starts, widths = histogram.positions, histogram.widths
     axes.bar(starts, counts, widths, align="edge", color=_BLUE, edgecolor="white", linewidth=0.4)
     axes.errorbar(
         starts + widths / 2, counts, yerr=[counts - low, high - counts], fmt="none",
         ecolor="#8c8c8c", elinewidth=1,
     )  # fmt: skip
     for quantile in each.quantiles:
-        place = place_at(quantile.value, held.time_unit) if held.time_unit else quantile.value
+        place = (
+            place_at(quantile.value, histogram.time_unit) if histogram.time_unit else quantile.value
+        )
         axes.axvline(float(place), color=_RED, linestyle="--", linewidth=1)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.6g}")
-    mark_numbers(axes, held.time_unit, most=4)
+    mark_numbers(axes, histogram.time_unit, most=4)
 
 
 def _bars(axes: Axes, each: ColumnSummary) -> None:
     labels = [wrapped(label, 18, 1) for label, _ in each.top]
-    counts = [held.value for _, held in each.top]
-    reach = [[held.value - held.low for _, held in each.top],
-             [held.high - held.value for _, held in each.top]]  # fmt: skip
+    counts = [number.value for _, number in each.top]
+    reach = [[number.value - number.low for _, number in each.top],
+             [number.high - number.value for _, number in each.top]]  # fmt: skip
     places = np.arange(len(labels))
     axes.barh(places, counts, height=0.7, color=_BLUE)
     axes.errorbar(counts, places, xerr=reach, fmt="none", ecolor="#8c8c8c", elinewidth=1)

@@ -41,11 +41,11 @@ def draw_lists(
     for axes, (group, items) in zip(panels, groups.items(), strict=True):
         if not lists.ordered:
             items.sort(key=lambda pair: -pair[1])
-        places, held = range(len(items)), [count for _, count in items]
-        axes.barh(places, held, height=0.7, color=STYLES[0]["color"])
+        places, lengths = range(len(items)), [count for _, count in items]
+        axes.barh(places, lengths, height=0.7, color=STYLES[0]["color"])
         if lists.margin is not None and items:
-            axes.errorbar(held, places, xerr=reach, fmt="none", ecolor="#8c8c8c", elinewidth=1.4)
-        for place, count in zip(places, held, strict=True):
+            axes.errorbar(lengths, places, xerr=reach, fmt="none", ecolor="#8c8c8c", elinewidth=1.4)
+        for place, count in zip(places, lengths, strict=True):
             end = max(count, 0) + reach + 0.02 * span
             axes.text(end, place, f"{count:,}", va="center", fontsize=9, parse_math=False)
         labels = [short(str(item), 18) for item, _ in items]

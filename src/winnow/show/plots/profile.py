@@ -25,13 +25,24 @@ def draw_profile(odometer: Odometer, *, ending: str = ".png") -> bytes:
     axes.plot(epsilons, deltas, color=blue, linewidth=2.2)
     marked = odometer.spent_at(_MARKED)
     axes.plot([marked.epsilon], [marked.delta], color=red, marker="o", markersize=8)
+    right = 1.25 * float(max(epsilons.max(), marked.epsilon)) or 1.0
+    left = marked.epsilon > 0.65 * right  # then the words have their room on that side
     axes.annotate(
         f"ε = {marked.epsilon:.3g} at δ = {marked.delta:.3g}", (marked.epsilon, marked.delta),
-        xytext=(12, 6), textcoords="offset points", color=red, fontsize=12,
+        xytext=(-12 if left else 12, 6), textcoords="offset points", color=red, fontsize=12,
+        ha="right" if left else "left",
     )  # fmt: skip
     axes.set_yscale("log")
-    axes.set_xlim(0, 1.25 * float(max(epsilons.max(), marked.epsilon)) or 1.0)
-    axes.set_ylim(min(1e-15, float(deltas.min())), 1e-2)
+    axes.set_xlim(0, right)
+    own, least = float(deltas.min()) - 10.0 ** _POWERS[0], 10.0 ** _POWERS[0]
+    if own > least:
+        axes.axhline(own, color="#777777", linewidth=1.2, linestyle="--")
+        axes.annotate(
+            f"δ of the releases themselves: {own:.3g}", (0, own), xytext=(6, -16),
+            textcoords="offset points", color="#555555", fontsize=11,
+        )  # fmt: skip
+        least = own / 30
+    axes.set_ylim(least, 1e-2)
     axes.set_xlabel("privacy loss ε spent so far")
     axes.set_ylabel("δ (log scale)")
     charges = counted(len(odometer.events), "charge")

@@ -111,9 +111,9 @@ def _below(axes: Axes, table: ReleasedTable) -> None:
 
 
 def _heat_map(axes: Axes, table: ReleasedTable) -> None:
-    held = table.estimate.reshape(-1, table.estimate.shape[-1])[:_MOST_ROWS]
-    lowest, highest = min(0.0, float(held.min())), max(1.0, float(held.max()))
-    image = axes.imshow(held, aspect="auto", cmap="Blues", vmin=lowest, vmax=highest)
+    numbers = table.estimate.reshape(-1, table.estimate.shape[-1])[:_MOST_ROWS]
+    lowest, highest = min(0.0, float(numbers.min())), max(1.0, float(numbers.max()))
+    image = axes.imshow(numbers, aspect="auto", cmap="Blues", vmin=lowest, vmax=highest)
     axes.figure.colorbar(image, ax=axes, label="rows, with noise", shrink=0.9)
     rows = _joined(table.labels[:-1])[:_MOST_ROWS]
     columns = _names(table.labels[-1])
@@ -125,9 +125,9 @@ def _heat_map(axes: Axes, table: ReleasedTable) -> None:
     turned = not small or max(map(len, names)) > _SHORT
     axes.set_xticks(shown, names, parse_math=False, fontsize=size, rotation=40 if turned else 0,
                     ha="right" if turned else "center")  # fmt: skip
-    if held.shape[1] <= _MOST_NUMBERS:
+    if numbers.shape[1] <= _MOST_NUMBERS:
         dark = lowest + 0.55 * (highest - lowest)
-        for (y, x), value in np.ndenumerate(held):
+        for (y, x), value in np.ndenumerate(numbers):
             ink = "white" if value > dark else "black"
             axes.text(x, y, f"{value:,.0f}", ha="center", va="center", color=ink, fontsize=size - 1)
 

@@ -110,14 +110,14 @@ def errors_by_part(synthetic: SyntheticDistribution) -> list[PartErrors]:
     seen: dict[int, list[float]] = {}
     for measured in synthetic.measurements:
         seen.setdefault(measured.query, []).append(measured.answer)
-    found: dict[str, dict[str, Any]] = {}
+    by_part: dict[str, dict[str, Any]] = {}
     for part in workload.parts:
-        entry = found.setdefault(
+        entry = by_part.setdefault(
             part.title, {"queries": 0, "measured": 0, "distances": [], "estimates": []}
         )
         entry["queries"] += part.size
     for query, values in sorted(seen.items()):
-        entry = found[workload.parts[workload.locate(query)[0]].title]
+        entry = by_part[workload.parts[workload.locate(query)[0]].title]
         distance = float(fitted[query] - np.mean(values))
         entry["measured"] += len(values)
         entry["distances"].append(distance)
@@ -131,6 +131,6 @@ def errors_by_part(synthetic: SyntheticDistribution) -> list[PartErrors]:
             tuple(entry["distances"]),
             max(entry["estimates"], default=overall),
         )
-        for name, entry in found.items()
+        for name, entry in by_part.items()
     ]
     return sorted(parts, key=lambda part: (-part.largest, part.name))

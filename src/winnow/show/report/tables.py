@@ -86,8 +86,8 @@ def workload_tables(synthetic: SyntheticDistribution) -> list[ReaderTable]:
             continue
         labels = _labels(part)
         shape, stop = tuple(map(len, labels)), start + part.size
-        held = None if reach is None else reach[start:stop].reshape(shape)
-        tables.append(ReaderTable(part.title, labels, estimate[start:stop].reshape(shape), held))
+        margins = None if reach is None else reach[start:stop].reshape(shape)
+        tables.append(ReaderTable(part.title, labels, estimate[start:stop].reshape(shape), margins))
     return tables
 
 
@@ -141,8 +141,8 @@ def _heat(table: ReaderTable) -> tuple[str, int]:
     """
     axis = _axis_across(table.labels)
     across = table.labels[axis]
-    held = np.moveaxis(table.estimate, axis, -1).reshape(-1, len(across))
-    far = max(float(held.max(initial=0.0)), 1e-9)
+    rows = np.moveaxis(table.estimate, axis, -1).reshape(-1, len(across))
+    far = max(float(rows.max(initial=0.0)), 1e-9)
     names = _joined([*table.labels[:axis], *table.labels[axis + 1 :]])
     width = -(-len(across) // -(-len(across) // _ACROSS))  # blocks of about one width
     blocks = []
@@ -150,7 +150,7 @@ def _heat(table: ReaderTable) -> tuple[str, int]:
         labels = across[start : start + width]
         top = "".join(f'<th class="number">{text(label)}</th>' for label in labels)
         lines = []
-        for name, row in zip(names, held[:, start : start + width].tolist(), strict=True):
+        for name, row in zip(names, rows[:, start : start + width].tolist(), strict=True):
             cells = "".join(_cell(value, far) for value in row)
             lines.append(f"<tr><th>{text(name)}</th>{cells}</tr>\n")
         blocks.append(

@@ -50,8 +50,8 @@ def _counts(value: ReleasedTables, shown: list[ReleasedTable]) -> str:
 
 def _values(each: ReleasedTable) -> str:
     """The sums and means of one table with their intervals: a table for each, to fit the page."""
-    held = list(each.readable().items())
-    labels, rest = held[: len(each.columns)], held[len(each.columns) + 4 :]
+    columns = list(each.readable().items())
+    labels, rest = columns[: len(each.columns)], columns[len(each.columns) + 4 :]
     lines = [heading(f"Sums and means: {each.part.title}")]
     for start in range(0, len(rest), 4):
         shown = rest[start : start + 4]

@@ -64,14 +64,14 @@ def enumerate_marginal_rounds(
     quick: bool = False,
 ) -> AuditResult:
     """One result: in delta and in rho for Gaussian noise, in epsilon for Laplace noise."""
-    found = neighbours(model.setting, relation, rows_per_person)
-    found = found[:: max(1, len(found) // (20 if quick else 60))]
+    pairs = neighbours(model.setting, relation, rows_per_person)
+    pairs = pairs[:: max(1, len(pairs) // (20 if quick else 60))]
     rounds = "one round" if mechanism.rounds == 1 else f"{mechanism.rounds} rounds"
     where = f"{model.setting.columns} columns of two codes, {rounds}"
     if rows_per_person > 1:
         where += f", {rows_per_person} rows per person"
-    compared = of_neighbours(model.log_probabilities, found, 8)
-    searched = f"over {len(found)} pairs of tables"
+    compared = of_neighbours(model.log_probabilities, pairs, 8)
+    searched = f"over {len(pairs)} pairs of tables"
     return enumerate_measured(mechanism, relation, where, compared, searched)
 
 
@@ -146,7 +146,7 @@ def simulated(
     """Rows of (selected table, its first count) for each round."""
     root = Tape.seeded(seed)
     counts = np.concatenate(setting.tables(_TABLE[setting.columns]))
-    found = np.empty((draws, 2 * mechanism.rounds), np.int64)
+    rows = np.empty((draws, 2 * mechanism.rounds), np.int64)
     every = range(len(setting.sets))
     for draw in range(draws):
         key, _ = single_run(mechanism, Relation.SUBSTITUTION, root.child(f"draw-{draw}"))
@@ -156,10 +156,10 @@ def simulated(
             rounds.look(i, said)
         for place in range(mechanism.rounds):  # two at most: one table says something new
             measured: MeasuredTable = rounds.draw(every, setting.penalties)
-            found[draw, 2 * place : 2 * place + 2] = measured.candidate, measured.counts[0]
+            rows[draw, 2 * place : 2 * place + 2] = measured.candidate, measured.counts[0]
             new = setting.followed(measured.counts[None, :])[0]
             rounds.look(measured.candidate, new)
-    return found
+    return rows
 
 
 def marginal_rounds_twins(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:

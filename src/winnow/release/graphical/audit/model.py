@@ -127,7 +127,7 @@ class MarginalModel:
         one = [first[i] + counted[i] for i in range(len(truth))]
         if self.rounds == 1:
             return np.concatenate(one)
-        found, second, noise = [], self, self.noise
+        outcomes, second, noise = [], self, self.noise
         if self.last is not None:
             second, noise = replace(self, exponent=self.last[0]), self.last[1]
         counted = [self._measurement(each, noise) for each in truth]
@@ -135,8 +135,8 @@ class MarginalModel:
             after = second._selection(truth, self.setting.start(), i, self.setting.followed(noisy))
             for j in range(len(truth)):
                 both = one[i] + after[:, j]
-                found.append((both[:, None] + counted[j][None, :]).ravel())
-        return np.concatenate(found)
+                outcomes.append((both[:, None] + counted[j][None, :]).ravel())
+        return np.concatenate(outcomes)
 
     @cached_property
     def _outcomes(self) -> list[Integers]:
@@ -167,16 +167,16 @@ class MarginalModel:
         )
         scores = np.array(self.setting.weights) * (distances - np.array(self.setting.penalties))
         logits = self.exponent * (scores - scores.max(axis=1, keepdims=True))
-        found = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
-        return np.asarray(found if lines is not None else found[0])
+        chances = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+        return np.asarray(chances if lines is not None else chances[0])
 
     def _measurement(self, truth: Integers, noise: float) -> Floats:
         """The log-probability of each noisy table."""
         mass = np.log(np.exp(self._exponents(np.arange(-2000, 2001), noise)).sum())
-        found = np.zeros(())
+        chances = np.zeros(())
         for value in truth:
-            found = np.add.outer(found, self._exponents(self.window - value, noise) - mass)
-        return found.ravel()
+            chances = np.add.outer(chances, self._exponents(self.window - value, noise) - mass)
+        return chances.ravel()
 
     def _exponents(self, drawn: Integers, noise: float) -> Floats:
         if self.gaussian:
@@ -188,7 +188,7 @@ def neighbours(
     setting: AuditedRounds, relation: Relation, rows_per_person: int = 1
 ) -> list[tuple[Integers, Integers]]:
     """Pairs of neighbouring histograms over the setting's cells, up to exchange of the two."""
-    found = {}
+    pairs = {}
     person = list(combinations_with_replacement(range(setting.cells), rows_per_person))
     for rows in combinations_with_replacement(range(setting.cells), setting.total):
         table = _histogram(rows, setting.cells)
@@ -202,8 +202,8 @@ def neighbours(
             for other in others:
                 key = tuple(sorted([tuple(table.tolist()), tuple(other.tolist())]))
                 if key[0] != key[1]:
-                    found[key] = (np.array(key[0]), np.array(key[1]))
-    return [found[key] for key in sorted(found)]
+                    pairs[key] = (np.array(key[0]), np.array(key[1]))
+    return [pairs[key] for key in sorted(pairs)]
 
 
 def _histogram(cells: tuple[int, ...], size: int) -> Integers:

@@ -15,22 +15,22 @@ from winnow.fit.junction_tree import Columns
 
 
 def within(
-    shape: Sequence[int], held: Sequence[Columns], more: Sequence[Columns], most: int
+    shape: Sequence[int], scopes: Sequence[Columns], more: Sequence[Columns], most: int
 ) -> NDArray[np.bool_]:
     """For each further set: whether the tree of it and the held ones has at most so many cells."""
     columns = len(shape)
     near = np.eye(columns, dtype=np.bool_)
-    for joined in held:
+    for joined in scopes:
         near[np.ix_(joined, joined)] = True
     sets = np.full((len(more), max(map(len, more), default=1)), -1, np.int64)
     for line, joined in zip(sets, more, strict=True):
         line[: len(joined)] = joined
-    found = np.zeros(len(more), np.bool_)
+    fits = np.zeros(len(more), np.bool_)
     sizes = np.array(shape, np.float64)
     work, costs = np.empty_like(near), np.empty(columns)
     order, joint = np.empty(columns, np.int64), np.empty(columns, np.int64)
-    each_within(sizes, near, sets, float(most), work, costs, order, joint, found)
-    return found
+    each_within(sizes, near, sets, float(most), work, costs, order, joint, fits)
+    return fits
 
 
 @bare
@@ -85,7 +85,7 @@ def _eliminate(sizes, near, most, costs, order, joint):  # type: ignore[no-untyp
     return total <= most
 
 
-def _each(sizes, near, sets, most, work, costs, order, joint, found):  # type: ignore[no-untyped-def]
+def _each(sizes, near, sets, most, work, costs, order, joint, fits):  # type: ignore[no-untyped-def]
     columns = len(sizes)
     for line in range(len(sets)):
         for a in range(columns):
@@ -95,7 +95,7 @@ def _each(sizes, near, sets, most, work, costs, order, joint, found):  # type: i
             for j in range(sets.shape[1]):
                 if sets[line, i] >= 0 and sets[line, j] >= 0:
                     work[sets[line, i], sets[line, j]] = True
-        found[line] = _eliminate(sizes, work, most, costs, order, joint)
+        fits[line] = _eliminate(sizes, work, most, costs, order, joint)
 
 
 each_within = compiled_bare(_each)

@@ -47,14 +47,14 @@ class RowsModel:
         people = int(table.sum())
         counted_rows = outer._measurement(np.array([float(people)]), totals)[0]
         truth, start = rows @ table, np.full(CELLS, 1.0 / CELLS)
-        found = []
+        outcomes = []
         for chance, seen in zip(counted_rows, totals, strict=True):
             taken = self.mechanism.taken(people if self.by_truth else int(seen))
             model = RoundsModel.of(taken, max(1, int(seen)))
             selected = model._selection(truth, rows, start)
             counted = model._measurement(truth, window)[np.arange(2 * len(rows)) % len(rows)]
-            found.append(chance + selected[:, None] + counted)
-        return np.stack(found)
+            outcomes.append(chance + selected[:, None] + counted)
+        return np.stack(outcomes)
 
 
 def by_rows_enumerated() -> Iterator[AuditResult]:
@@ -66,10 +66,10 @@ def by_rows_enumerated() -> Iterator[AuditResult]:
 
 def enumerate_by_rows(model: RowsModel, relation: Relation) -> AuditResult:
     """One result: in epsilon for Laplace noise, in delta and rho for Gaussian noise."""
-    found = pairs(relation, TOTAL)
+    neighbour_pairs = pairs(relation, TOTAL)
     where = f"{model.mechanism.measurement} measurements, a round chosen by the noisy rows"
-    compared = of_neighbours(model.log_probabilities, found, 16)
-    searched = f"over {len(found)} pairs of tables of {CELLS} cells"
+    compared = of_neighbours(model.log_probabilities, neighbour_pairs, 16)
+    searched = f"over {len(neighbour_pairs)} pairs of tables of {CELLS} cells"
     return enumerate_measured(model.mechanism, relation, where, compared, searched)
 
 

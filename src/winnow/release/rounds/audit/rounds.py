@@ -112,7 +112,7 @@ class RoundsModel:
 
 def pairs(relation: Relation, total: int, rows_per_person: int = 1) -> list[tuple[Integers, ...]]:
     """Neighbouring tables over the four cells, up to exchange of the two."""
-    found = {}
+    by_tables = {}
     tables = [_histogram(rows) for rows in combinations_with_replacement(range(CELLS), total)]
     person = list(combinations_with_replacement(range(CELLS), rows_per_person))
     for table in tables:
@@ -124,8 +124,8 @@ def pairs(relation: Relation, total: int, rows_per_person: int = 1) -> list[tupl
             for other in others if relation is Relation.SUBSTITUTION else [left]:
                 key = tuple(sorted([tuple(table.tolist()), tuple(other.tolist())]))
                 if key[0] != key[1]:
-                    found[key] = (np.array(key[0]), np.array(key[1]))
-    return [found[key] for key in sorted(found)]
+                    by_tables[key] = (np.array(key[0]), np.array(key[1]))
+    return [by_tables[key] for key in sorted(by_tables)]
 
 
 def _histogram(cells: tuple[int, ...]) -> Integers:
@@ -161,14 +161,16 @@ def enumerate_rounds(
     quick: bool = False,
 ) -> AuditResult:
     """One result: in epsilon for Laplace noise, in delta and rho for Gaussian noise."""
-    found = pairs(relation, TOTAL, rows_per_person)
-    found = found[:: 4 if quick else 1]
+    neighbour_pairs = pairs(relation, TOTAL, rows_per_person)
+    neighbour_pairs = neighbour_pairs[:: 4 if quick else 1]
     where = f"{mechanism.measurement} measurements, four cells, two rounds"
     if rows_per_person > 1:
         where += f", {rows_per_person} rows per person"
     window = model.window()
-    searched = f"over {len(found)} pairs of tables, {len(window)} noisy counts per round"
-    compared = of_neighbours(lambda table: model.log_probabilities(table, window), found, 32)
+    searched = f"over {len(neighbour_pairs)} pairs of tables, {len(window)} noisy counts per round"
+    compared = of_neighbours(
+        lambda table: model.log_probabilities(table, window), neighbour_pairs, 32
+    )
     return enumerate_measured(mechanism, relation, where, compared, searched)
 
 
@@ -230,7 +232,7 @@ def simulated(mechanism: SelectAndMeasure, draws: int, seed: int) -> Integers:
     if mechanism.index is not None:
         vectors = seal_vectors(asked.matrix(), index=mechanism.index)
         search = Search(vectors, Sealed(TABLE, "a made-up table"))
-    found = np.empty((draws, 3), np.int64)
+    rows = np.empty((draws, 3), np.int64)
     for draw in range(draws):
         task = Task(Sealed(counts, "made-up counts"), asked, mechanism.rounds, search)
         key, _ = single_run(mechanism, Relation.SUBSTITUTION, root.child(f"draw-{draw}"))
@@ -238,8 +240,8 @@ def simulated(mechanism: SelectAndMeasure, draws: int, seed: int) -> Integers:
         fit = mwem.fit(run.tasks[0], uniform_distribution(asked, TOTAL), asked, 0.0)
         one, two = fit.measurements
         signed = [m.query + (asked.size if m.sign < 0 else 0) for m in (one, two)]
-        found[draw] = signed[0], one.count, signed[1]
-    return found
+        rows[draw] = signed[0], one.count, signed[1]
+    return rows
 
 
 def rounds_twins(*, quick: bool = False, seed: int) -> Iterator[AuditResult]:

@@ -68,13 +68,13 @@ def enumerate_start(
     mechanism: SelectAndMeasure, model: StartModel, relation: Relation
 ) -> AuditResult:
     """One result: in epsilon for Laplace noise, in delta and rho for Gaussian noise."""
-    found = pairs(relation, TOTAL)
+    neighbour_pairs = pairs(relation, TOTAL)
     where = (
         f"{mechanism.measurement} measurements, a table of one column and a round that starts "
         "from it"
     )
-    compared = of_neighbours(model.log_probabilities, found, 16)
-    searched = f"over {len(found)} pairs of tables of {CELLS} cells"
+    compared = of_neighbours(model.log_probabilities, neighbour_pairs, 16)
+    searched = f"over {len(neighbour_pairs)} pairs of tables of {CELLS} cells"
     return enumerate_measured(mechanism, relation, where, compared, searched)
 
 
@@ -83,12 +83,12 @@ FAULT = "a table is priced as if replaced rows moved one cell"
 
 def broken_models() -> list[tuple[SelectAndMeasure, StartModel]]:
     """A start whose noise forgets that who is replaced leaves one cell and enters another."""
-    found = []
+    models = []
     for mechanism in (GAUSSIAN, LAPLACE):
         honest = StartModel.of(mechanism, Relation.SUBSTITUTION)
         short = StartModel.of(mechanism, Relation.ADD_REMOVE)
-        found.append((mechanism, replace(honest, cell=short.cell)))
-    return found
+        models.append((mechanism, replace(honest, cell=short.cell)))
+    return models
 
 
 def start_twins() -> Iterator[AuditResult]:

@@ -187,12 +187,12 @@ class SelectAndMeasure:
         if not self.by_rows:
             return self
         last = [each for each in self.by_rows if each.least_rows <= rows][-1:]
-        found = (last or self.by_rows)[0]
+        choice = (last or self.by_rows)[0]
         return replace(
             self,
-            epsilon=found.epsilon,
-            noise_multiplier=found.noise_multiplier,
-            rounds=sum(found.rounds),
+            epsilon=choice.epsilon,
+            noise_multiplier=choice.noise_multiplier,
+            rounds=sum(choice.rounds),
             by_rows=(),
         )
 
@@ -278,24 +278,24 @@ class SelectAndMeasure:
             raise ParameterError(
                 f"the run is for {len(self.first)} first tables; give their counts"
             )
-        tape, found = key.tape, None
+        tape, noisy_rows = key.tape, None
         if total is not None:
             noise = self._noise(tape.child("total").stream(), self.total_scale(rows_per_person))
-            found = int(key.open(total)[0]) + noise
+            noisy_rows = int(key.open(total)[0]) + noise
         measured: tuple[Counts, ...] = ()
         if first is not None and tables is not None:
             noises = self.table_noises(relation, int(rows_per_person))
             measured = first_tables(first, tables.offsets, noises, key)
-        chosen = self.taken(found or 0)
+        chosen = self.taken(noisy_rows or 0)
         if self.by_rows:
-            tasks = with_rounds(tasks, self.rounds_of(found or 0))
+            tasks = with_rounds(tasks, self.rounds_of(noisy_rows or 0))
         runs = tuple(
             MeasuredRounds(
                 _RoundsRun(chosen, task, key, tape.child(f"task-{i}"), int(rows_per_person))
             )
             for i, task in enumerate(tasks)
         )
-        return OpenRun(runs, found, measured)
+        return OpenRun(runs, noisy_rows, measured)
 
     def _noise(self, stream: BitStream, scale: Fraction) -> int:
         return MEASUREMENTS[self.measurement].draw(stream, scale)

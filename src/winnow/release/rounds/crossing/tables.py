@@ -180,8 +180,8 @@ class TableRounds:
         distances = np.minimum(self._distances[places], LARGEST_SCORE // heaviest)
         scores = self._weights[places] * (distances - fixed.astype(np.int64))
         with np.errstate(all="ignore"):
-            [found] = noisy_top(scores, tape.child("selection"), Law.GUMBEL, scale)
-        chosen = int(places[found])
+            [place] = noisy_top(scores, tape.child("selection"), Law.GUMBEL, scale)
+        chosen = int(places[place])
         true = self._true(chosen)
         drawn = noise.draw(tape.child("measurement"), len(true))
         return MeasuredTable(chosen, true + drawn)

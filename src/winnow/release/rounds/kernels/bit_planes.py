@@ -61,11 +61,11 @@ def compress(
         def cell(k: Any) -> Any:
             place = builder.add(first, builder.load(builder.gep(arrays[2], [k])))
             flip = builder.load(builder.gep(arrays[3], [k]))
-            held = builder.insert_element(
+            flags = builder.insert_element(
                 ir.Constant(line, ir.Undefined), flip, ir.Constant(ir.IntType(32), 0)
             )
             lanes = ir.Constant(ir.VectorType(ir.IntType(32), GROUPS), [0] * GROUPS)
-            every = builder.shuffle_vector(held, ir.Constant(line, ir.Undefined), lanes)
+            every = builder.shuffle_vector(flags, ir.Constant(line, ir.Undefined), lanes)
             return builder.xor(builder.load(pointer(arrays[0], place), align=8), every)
 
         def carried(k: Any) -> Any:
@@ -81,15 +81,15 @@ def compress(
             total = builder.sub(high, low)
             with cgutils.for_range(builder, builder.sdiv(total, two)) as loop:
                 k = builder.add(low, builder.mul(loop.index, two))
-                a, b, held = read(k), read(builder.add(k, one)), builder.load(parity)
-                half = builder.xor(held, a)
+                a, b, parity_value = read(k), read(builder.add(k, one)), builder.load(parity)
+                half = builder.xor(parity_value, a)
                 builder.store(builder.xor(half, b), parity)
-                keep(builder.or_(builder.and_(held, a), builder.and_(half, b)))
+                keep(builder.or_(builder.and_(parity_value, a), builder.and_(half, b)))
             odd = builder.icmp_signed("!=", builder.and_(total, one), ir.Constant(word, 0))
             with builder.if_then(odd):
-                a, held = read(builder.sub(high, one)), builder.load(parity)
-                builder.store(builder.xor(held, a), parity)
-                keep(builder.and_(held, a))
+                a, parity_value = read(builder.sub(high, one)), builder.load(parity)
+                builder.store(builder.xor(parity_value, a), parity)
+                keep(builder.and_(parity_value, a))
 
         add(cell, start, stop)
         add(carried, ir.Constant(word, 0), count)

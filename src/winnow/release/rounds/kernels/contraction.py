@@ -107,12 +107,12 @@ def _sum_axis(source, at, outer, count, inner, target, to):  # type: ignore[no-u
 
 
 @bare
-def _walk(mask, held, stride, axes):  # type: ignore[no-untyped-def]
+def _walk(mask, members, stride, axes):  # type: ignore[no-untyped-def]
     """The axes of a walk over the cells of a set, the fastest first: (first place, how many).
 
     Columns whose cells follow each other at one distance are one axis. There are at least two.
     """
-    sizes, lists, starts = held
+    sizes, lists, starts = members
     count, place = 0, np.int64(0)
     for k in range(2):
         axes[LENGTH, k], axes[STEP, k], axes[CODES, k] = 1, 0, -1
@@ -156,10 +156,10 @@ def _next(place, count, lists, axes):  # type: ignore[no-untyped-def]
 
 
 @bare
-def _add_table(source, at, mask, held, stride, values, base, axes):  # type: ignore[no-untyped-def]
+def _add_table(source, at, mask, members, stride, values, base, axes):  # type: ignore[no-untyped-def]
     """Add a buffer to the cells of one table; `stride` is 0 for columns the table lacks."""
-    place, count = _walk(mask, held, stride, axes)
-    lists, length, step, codes = held.lists, axes[LENGTH, 0], axes[STEP, 0], axes[CODES, 0]
+    place, count = _walk(mask, members, stride, axes)
+    lists, length, step, codes = members.lists, axes[LENGTH, 0], axes[STEP, 0], axes[CODES, 0]
     while place >= 0:
         for j in range(axes[LENGTH, 1]):
             row = base + place + _at(axes, 1, j, lists)
@@ -177,9 +177,9 @@ def _add_table(source, at, mask, held, stride, values, base, axes):  # type: ign
 
 
 @bare
-def _contract(source, held, buffers, room, tables):  # type: ignore[no-untyped-def]
+def _contract(source, members, buffers, room, tables):  # type: ignore[no-untyped-def]
     """Fill all buffers of a plan and add them to the tables."""
-    sizes, masks = held.sizes, buffers.masks
+    sizes, masks = members.sizes, buffers.masks
     count = masks.shape[0]
     offsets, scratch, axes = room.offsets, room.scratch, room.axes
     free = 0
@@ -200,16 +200,16 @@ def _contract(source, held, buffers, room, tables):  # type: ignore[no-untyped-d
         b = buffers.of_table[t]
         stride, base = tables.strides[t], tables.bases[t]
         if b == 0:
-            _add_table(source, 0, masks[0], held, stride, tables.values, base, axes)
+            _add_table(source, 0, masks[0], members, stride, tables.values, base, axes)
         else:
-            _add_table(scratch, offsets[b], masks[b], held, stride, tables.values, base, axes)
+            _add_table(scratch, offsets[b], masks[b], members, stride, tables.values, base, axes)
 
 
 @bare
-def _scale_cells(weights, sums, clock, stride, held, mask, factor, change, axes):  # type: ignore[no-untyped-def]
+def _scale_cells(weights, sums, clock, stride, members, mask, factor, change, axes):  # type: ignore[no-untyped-def]
     """Multiply the weights of the set; `change` gets what was added to each."""
-    place, count = _walk(mask, held, stride, axes)
-    lists, length, step, codes = held.lists, axes[LENGTH, 0], axes[STEP, 0], axes[CODES, 0]
+    place, count = _walk(mask, members, stride, axes)
+    lists, length, step, codes = members.lists, axes[LENGTH, 0], axes[STEP, 0], axes[CODES, 0]
     at = np.int64(0)
     while place >= 0:
         for j in range(axes[LENGTH, 1]):
@@ -226,21 +226,21 @@ def _scale_cells(weights, sums, clock, stride, held, mask, factor, change, axes)
 
 
 def _scale_set(  # type: ignore[no-untyped-def]
-    weights, sums, clock, stride, factor, room, held, buffers, tables
+    weights, sums, clock, stride, factor, room, members, buffers, tables
 ):
     """Multiply the weights of a product set by a factor and keep every table up to date.
 
     Records come as plain tuples: numba is slow to tell a record's type.
     """
-    here, plan, space = ProductSet(*held), Buffers(*buffers), Room(*room)
+    here, plan, space = ProductSet(*members), Buffers(*buffers), Room(*room)
     mask = plan.masks[0]
     _scale_cells(weights, sums, clock, stride, here, mask, factor, space.change, space.axes)
     _contract(space.change, here, plan, space, TableArrays(*tables))
 
 
-def _fill_tables(weights, room, held, buffers, tables):  # type: ignore[no-untyped-def]
+def _fill_tables(weights, room, members, buffers, tables):  # type: ignore[no-untyped-def]
     """All tables of the whole tensor, added to their values; the rest as ``scale_set``."""
-    _contract(weights, ProductSet(*held), Buffers(*buffers), Room(*room), TableArrays(*tables))
+    _contract(weights, ProductSet(*members), Buffers(*buffers), Room(*room), TableArrays(*tables))
 
 
 scale_set = compiled_bare(_scale_set)

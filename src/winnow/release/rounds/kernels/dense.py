@@ -41,8 +41,8 @@ def masked_sum(typing_context: Any, row: Any, whole: Any) -> Any:
             first = builder.mul(loop.index, ir.Constant(loop.index.type, _LANES))
             place = builder.bitcast(builder.gep(weights.data, [first]), vector.as_pointer())
             lanes = builder.load(place, align=whole_type.dtype.bitwidth // 8)
-            held = builder.select(builder.bitcast(word, mask_type), lanes, zero)
-            builder.store(builder.add(builder.load(total), held), total)
+            selected = builder.select(builder.bitcast(word, mask_type), lanes, zero)
+            builder.store(builder.add(builder.load(total), selected), total)
         value, width = builder.load(total), _LANES
         while width > 1:
             width //= 2

@@ -171,15 +171,15 @@ class Distribution:
             case BitMatrix(bits):
                 from winnow.release.rounds.kernels.dense import bit_mass
 
-                held = float(bit_mass(self._weights, bits[j]))
+                mass = float(bit_mass(self._weights, bits[j]))
             case GridMatrix():
-                held = float(region.part.row(j) @ self._weights)
+                mass = float(region.part.row(j) @ self._weights)
             case WholeTable() | CodeRanges() | RangeTable() | ProductSets() as form:
                 assert self._tables is not None
-                held = read_one(form, self._tables, j)
+                mass = read_one(form, self._tables, j)
             case never:
                 assert_never(never)
-        return min(1.0, max(0.0, held / self._mass))
+        return min(1.0, max(0.0, mass / self._mass))
 
     @property
     def unnormalised(self) -> Floats:

@@ -186,10 +186,10 @@ class _Offsets:
 
 def _offsets(sets: ProductSets, tables: MarginalTables) -> _Offsets:
     """The offsets of the sets, found once for these tables."""
-    found: _Offsets | None = tables.kept.get(sets)
-    if found is None:
-        found = tables.kept[sets] = _found_offsets(sets, tables)
-    return found
+    offsets: _Offsets | None = tables.kept.get(sets)
+    if offsets is None:
+        offsets = tables.kept[sets] = _found_offsets(sets, tables)
+    return offsets
 
 
 def _found_offsets(sets: ProductSets, tables: MarginalTables) -> _Offsets:

@@ -145,10 +145,10 @@ class MarginalTables:
 
     def fill(self, weights: Floats) -> None:
         """Sum all tables from the weights."""
-        found = self._plan(self._whole, whole=True)
+        order = self._plan(self._whole, whole=True)
         self.values[:] = 0.0
-        held = self._sizes, self._lists, self._starts
-        self._fill_tables(weights, self._room, held, found.arrays, self._arrays)
+        members = self._sizes, self._lists, self._starts
+        self._fill_tables(weights, self._room, members, order.arrays, self._arrays)
 
     def scale(
         self,
@@ -164,34 +164,34 @@ class MarginalTables:
         """
         starts, sizes, lists = self._starts.copy(), self._sizes.copy(), self._lists
         active = self._whole
-        for column, held in codes.items():
-            if isinstance(held, tuple):
-                count = held[1] - held[0]
-                starts[column] += held[0]
+        for column, members in codes.items():
+            if isinstance(members, tuple):
+                count = members[1] - members[0]
+                starts[column] += members[0]
             else:
-                count = len(held)
+                count = len(members)
                 starts[column] = len(lists)
-                lists = np.concatenate([lists, held])
+                lists = np.concatenate([lists, members])
             sizes[column] = count
             if count == 0:
                 return  # no cell is inside
             if count == 1:
                 active &= ~(1 << column)
-        found = self._plan(active)
+        order = self._plan(active)
         self._scale_set(
             weights, sums, clock, self._cell_stride, factor, self._room, (sizes, lists, starts),
-            found.arrays, self._arrays,
+            order.arrays, self._arrays,
         )  # fmt: skip
 
     def _plan(self, active: int, *, whole: bool = False) -> SumOrder:
         """The plan for a set of active columns, with room for its buffers."""
-        found = self._plans.get(active)
-        if found is None:
-            found = self._plans[active] = plan(active, self.shape, self._masks)
-            self._make_room(0, found.others, len(found.masks))
-        if not whole and found.cells > len(self._room[0]):
-            self._make_room(found.cells, 0, 0)
-        return found
+        order = self._plans.get(active)
+        if order is None:
+            order = self._plans[active] = plan(active, self.shape, self._masks)
+            self._make_room(0, order.others, len(order.masks))
+        if not whole and order.cells > len(self._room[0]):
+            self._make_room(order.cells, 0, 0)
+        return order
 
     def _make_room(self, cells: int, values: int, buffers: int) -> None:
         """Let kernels have at least so much room."""

@@ -112,7 +112,7 @@ def utility_classes(ranked: Counts, k: int, scale: float) -> UtilityClasses:
     """All classes of Joint on counts in decreasing order, but for a negligible rest."""
     sequences = _SequenceCounts(ranked, k)
     lowest = sequences.lowest
-    found = _Found(sequences.log_at_least(0), scale)
+    classes = _Found(sequences.log_at_least(0), scale)
     threshold = _log_total_at_least(sequences, scale) - DROPPED
     log_dropped = -math.inf
     ranges = (
@@ -128,13 +128,13 @@ def utility_classes(ranked: Counts, k: int, scale: float) -> UtilityClasses:
         elif low == high or sequences.events(low, high) <= (
             EVENTS if scale * (high - low) < 1.0 else EVENTS // 64
         ):
-            found.add(*sequences.classes(low, high, log_above, scale))
+            classes.add(*sequences.classes(low, high, log_above, scale))
         else:
             middle = (low + high) // 2
             log_middle = sequences.log_at_least(middle + 1)
             ranges.append((low, middle, log_low, log_middle))
             ranges.append((middle + 1, high, log_middle, log_above))
-    return found.result(log_dropped)
+    return classes.result(log_dropped)
 
 
 class _SequenceCounts:
@@ -184,11 +184,11 @@ class _SequenceCounts:
                 log_growth += np.log1p(size / (above - row))
             utilities.append(self.values[first:last] - self.leaders[g])
             growth.append(log_growth)
-        found, group = np.unique(-np.concatenate(utilities), return_inverse=True)
+        distinct, group = np.unique(-np.concatenate(utilities), return_inverse=True)
         steps = np.bincount(group, np.concatenate(growth)).astype(np.float64)
         log_reached = log_above + np.cumsum(steps)
-        weights = log_reached + log1mexp(-steps) - scale * found.astype(np.float64)
-        return -found, weights
+        weights = log_reached + log1mexp(-steps) - scale * distinct.astype(np.float64)
+        return -distinct, weights
 
 
 def _log_total_at_least(sequences: _SequenceCounts, scale: float) -> float:

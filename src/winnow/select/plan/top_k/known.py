@@ -268,8 +268,8 @@ KNOWN[WithCounts] = Known(_no_bound, as_one=lambda m: simplest(m.selection))
 
 def known(mechanism: Selection) -> Known:
     """The record of a mechanism, or of the nearest class that it is made from."""
-    found = (KNOWN[kind] for kind in type(mechanism).__mro__ if kind in KNOWN)
-    return next(found, Known(_no_bound))
+    records = (KNOWN[kind] for kind in type(mechanism).__mro__ if kind in KNOWN)
+    return next(records, Known(_no_bound))
 
 
 def simplest(mechanism: Selection) -> Selection:

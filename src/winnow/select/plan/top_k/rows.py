@@ -96,7 +96,7 @@ class TopKRow:
         """The row as plain data, ready for JSON."""
         plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name[0] != "_"}
         if self.simulated is not None:
-            plain["simulated"] = {name: vars(found) for name, found in self.simulated.items()}
+            plain["simulated"] = {name: vars(error) for name, error in self.simulated.items()}
         return plain
 
 
@@ -169,14 +169,14 @@ class PlanQuestion:
         rows = simplest(mechanism).simulate(self.scores, self.utility, self.draws, self.seed)
         if not self.as_lists:
             rows = topk_error.best_order(self.scores, rows)
-        found = {
+        errors = {
             name: SimulatedError.of(metric(self.scores, rows), self.confidence)
             for name, metric in _METRICS.items()
         }
         right = [topk_error.is_top_set(self.scores, rows)]
         ranks = (great(self.k), good(self.k))
         right += [topk_error.is_near_top(self.scores, rows, *within) for within in ranks]
-        return found, tuple(float(each.mean()) for each in right)
+        return errors, tuple(float(each.mean()) for each in right)
 
 
 def shown_chance(exactly: float | None, simulated: float | None) -> str:

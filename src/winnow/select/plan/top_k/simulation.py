@@ -323,11 +323,11 @@ def best_gamma(
         if epsilon is not None:
             selection = simplest(made)
             assert isinstance(selection, canonical.Canonical)
-            found = chances_of_canonical(selection, values, utility).log_top
+            top_chance = chances_of_canonical(selection, values, utility).log_top
         else:
             needed = epsilon_for_top(made, values, sizes.k, float(chance or 0), utility=utility)
-            found = -math.inf if needed is None else -needed
-        return round(found, 12), -abs(step - int(20 * GAMMA))  # equally good: the usual one
+            top_chance = -math.inf if needed is None else -needed
+        return round(top_chance, 12), -abs(step - int(20 * GAMMA))  # equally good: the usual one
 
     rough = max(range(2, 21, 2), key=worth)
     return Fraction(max((rough - 1, rough, min(rough + 1, 20)), key=worth), 20)
