@@ -28,7 +28,7 @@ def check_value(field: Field, option: Option, value: Any) -> None:
         if value not in (True, False) or not isinstance(value, bool):
             raise ParameterError(f"{field.name}={shown(value)} is not True or False")
         return
-    if field.kinds == (str,) and not isinstance(value, str):
+    if option.metavar == "COLUMN" and not isinstance(value, str):
         raise ParameterError(f"{field.name}={shown(value)} is not a name; give a text")
     if field.names:
         _check_names(field, value)
