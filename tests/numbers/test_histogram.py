@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ import winnow as wn
 from winnow.audit.fidelity import chi_square_p_value
 from winnow.core.relation import Relation
 from winnow.numbers.histogram import audit
+from winnow.numbers.histogram.adapting import fitted_stops
 
 CENTS = {"type": "number", "low": 0, "high": 100, "step": 0.01, "clip": True}
 SURE = 1e4
@@ -165,3 +168,49 @@ def test_a_histogram_is_written_read_drawn_and_shown(tmp_path: Any) -> None:
     assert "0 to 24.99" in released._repr_html_() and "<histogram of x" in repr(found)
     pytest.importorskip("matplotlib")
     assert found.plot(tmp_path / "h.png").stat().st_size > 1000
+
+
+def test_adaptive_bins_are_narrow_where_the_density_changes() -> None:
+    rng = np.random.default_rng(3)
+    spread = rng.integers(0, 100_000, 4000)
+    held = np.where(rng.random(4000) < 0.25, 30_000, spread)
+    table = table_of(held, {"type": "number", "low": 0, "high": 100_000})
+    found = wn.histogram(table, "x", bins=20, split="adaptive", epsilon=1, seed=1).value
+    assert len(found.starts) <= 20 and found.starts[0] == 0 and found.ends[-1] == 100_000
+    assert (found.starts[1:] == found.ends[:-1] + 1).all()
+    place = int(np.searchsorted(found.ends, 30_000))
+    assert found.widths[place] < 1000 and found.estimate[place] > 900
+    truth = [
+        ((held >= a) & (held <= b)).sum() for a, b in zip(found.starts, found.ends, strict=True)
+    ]
+    low, high = found.interval(0.999)
+    assert (low <= truth).all() and (truth <= high).all()
+
+
+def test_rows_that_are_spread_evenly_get_few_adaptive_bins() -> None:
+    rng = np.random.default_rng(4)
+    form = {"type": "number", "low": 0, "high": 99_999}
+    table = table_of(rng.integers(0, 100_000, 20_000), form)
+    asked: dict[str, Any] = {"bins": 40, "split": "adaptive", "epsilon": 1}
+    found = [wn.histogram(table, "x", **asked, seed=seed).value for seed in range(5)]
+    many = [len(each.starts) for each in found]
+    assert np.median(many) <= 8
+
+
+@pytest.mark.parametrize("most", [1, 2, 5, 9])
+def test_the_fit_is_the_best_of_all_partitions(most: int) -> None:
+    rng = np.random.default_rng(most)
+    counts, widths = rng.normal(0, 3, 9), rng.integers(1, 3, 9).astype(float)
+
+    def price(stops: Sequence[int]) -> float:
+        total = 8.0 * (1 + max(counts.mean(), 0)) * len(stops)
+        for low, high in pairwise((0, *stops)):
+            own, wide = counts[low:high], widths[low:high]
+            total += float(np.sum((own - wide * (own @ wide) / (wide @ wide)) ** 2))
+        return total
+
+    every = [
+        (*inner, 9) for size in range(most) for inner in combinations(range(1, 9), size)
+    ]  # fmt: skip
+    found = fitted_stops(counts, widths, 1.0, most)
+    assert price(found) == pytest.approx(min(map(price, every)))

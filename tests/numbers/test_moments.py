@@ -333,9 +333,9 @@ def test_bounds_hold_nearly_all_values_and_are_near_the_largest() -> None:
     plan = wn.plan.bounds(table, "pay", epsilon=1)
     found = [plan.run(table, seed=seed).value for seed in range(100)]
     beyond = np.array([(pay > each.high).sum() for each in found])
-    assert (beyond > plan.error).sum() <= 15  # .05 of 100, at a false alarm of 10^-4
+    assert (beyond > plan.error).sum() <= 6  # .01 of 100, at a false alarm of 10^-4
     assert all(each.low == 0 for each in found)
-    assert sum(each.high > 4 * pay.max() for each in found) <= 15
+    assert sum(each.high > 4 * pay.max() for each in found) <= 6
     both_ends = wn.bounds(table, "warm", epsilon=1, seed=1).value
     assert -200 < both_ends.low < -10 and 10 < both_ends.high < 200
 
@@ -388,3 +388,11 @@ def test_sums_of_values_far_from_zero_move_by_whole_parts() -> None:
     assert high - low == 1  # though a thousand-millionth of the reach is far less than a part
     assert plan.sums.law == "gaussian"
     assert exact("ratio", plan.event.squared_ratio) * variance >= 1
+
+
+def test_no_groups_are_none_of_them() -> None:
+    table = sealed({"g": [0, 1], "x": [1, 2]}, {"g": 2, "x": 4})
+    none = wn.moments(table, "x", by=None, epsilon=1, seed=1).value  # type: ignore[arg-type]
+    assert none.to_dict() == wn.moments(table, "x", epsilon=1, seed=1).value.to_dict()
+    median = wn.quantiles(table, "x", by=None, epsilon=1, seed=1).value  # type: ignore[arg-type]
+    assert median.values.shape == (1,)

@@ -15,6 +15,7 @@ from scipy.stats import binom
 
 import winnow as wn
 from winnow.release.tables.intervals import Estimates, Means, Ratio
+from winnow.release.tables.spread import BinSpread
 
 SCHEMA = {"town": 40, "hours": 61}
 
@@ -168,3 +169,38 @@ def test_intervals_of_laplace_noise_below_one_row_miss_no_more_than_stated(
     beyond = math.floor(float(high[0])) + 1
     assert low[0] == -high[0]
     assert 2 * q**beyond / (1 + q) <= missed * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("place", [0.01, 0.3, 0.99])
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_intervals_over_bins_hold_sums_and_means_of_the_values(place: float, delta: float) -> None:
+    """However values lie in their bins; a miss at level 1 - 1e-9 is no accident."""
+    edges, rng = [0, 10, 50, 1000], np.random.default_rng(2)
+    low = rng.choice(3, 900, p=[0.8, 0.15, 0.05])
+    values = np.array(edges)[low] + place * np.diff(edges)[low]
+    frame = pd.DataFrame({"g": np.arange(900) % 3, "x": values})
+    table = wn.read_table(frame, schema={"g": 3, "x": {"edges": edges}})
+    found = wn.tabulate(table, ["g"], values=["x"], epsilon=1, delta=delta, seed=4).value
+    groups = found.table("g")
+    for each, truth in (
+        (groups.means["x"], frame.groupby("g").x.mean()),
+        (groups.sums["x"], frame.groupby("g").x.sum()),
+    ):
+        ends = each.interval(1 - 1e-9)
+        assert (ends[0] <= truth).all() and (truth <= ends[1]).all()
+    assert any("reach further" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_rows_in_bins_have_a_mean_beyond_the_hulls(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    edges = np.cumsum(rng.exponential(1, 7)) - 2
+    spread = BinSpread(tuple(edges.tolist()))
+    middles = (edges[1:] + edges[:-1]) / 2
+    shares = rng.dirichlet(np.full(6, 0.3), 2000)
+    mean = shares @ middles
+    low, high = spread.around(mean, mean)
+    assert (low <= shares @ edges[:-1] + 1e-12).all()
+    assert (shares @ edges[1:] <= high + 1e-12).all()
+    less, more = spread.beyond(mean - 0.3, mean + 0.2)
+    assert (mean - low <= less + 1e-12).all() and (high - mean <= more + 1e-12).all()

@@ -19,6 +19,7 @@ from winnow.privacy import Repeat
 from winnow.read.groups import pair_of, pair_text
 from winnow.select.audit.groups import groups_audited, groups_twins
 from winnow.select.crossing.groups import EachGroup, OverPairs
+from winnow.show.plots.figures import empty_figure, say_counted
 
 COUNTRIES = ("DE", "FR", "IT~1")
 LOG = pd.DataFrame(
@@ -178,6 +179,12 @@ def test_lists_are_columns_files_and_plain_data(tmp_path: Path) -> None:
     plain = wn.top_k(counted(by, items=PAGES), **ASKED)
     with pytest.raises(wn.ParameterError, match="with_counts=True"):
         plain.value.plot(tmp_path / "no.png")
+
+
+def test_a_figure_says_what_was_counted_below_what_its_axis_is() -> None:
+    figure = empty_figure(3.0, 2.0)
+    say_counted(figure, "at most 2 pages of each who", "noisy count (whiskers)")
+    assert figure.get_supxlabel().startswith("noisy count (whiskers)\ncounted: at most 2 pages")
 
 
 def test_a_session_pays_for_lists_and_an_estimate_of_what_was_cut() -> None:

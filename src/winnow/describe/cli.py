@@ -6,7 +6,7 @@ from winnow.cli.derived import Typed
 from winnow.cli.of_table import DRAWN, AssumedTable, DrawnRun
 from winnow.cli.private_table import PrivateTable
 from winnow.cli.reporting import reported
-from winnow.describe.request import Describe
+from winnow.describe.request import Describe, PlannedDescription
 
 EXAMPLES = """\
 Examples:
@@ -38,6 +38,6 @@ winnow plan describe --schema schema.json --epsilon 1
 
 
 @reported()
-def plan(assumed: AssumedTable, asked: Typed[Describe]) -> None:
+def plan(assumed: AssumedTable, asked: Typed[PlannedDescription]) -> None:
     """Predict the errors of a description; no data are read and nothing is spent."""
     assumed.show(asked())

@@ -62,6 +62,8 @@ class AskedQuantiles(VerbRequest):
     run: Run | None = None
 
     def __post_init__(self) -> None:
+        if self.by is None:
+            object.__setattr__(self, "by", ())
         super().__post_init__()
         self.parts  # noqa: B018 - refuses what are no quantiles
 

@@ -12,10 +12,10 @@ from winnow.core.chosen_bound import BoundRow
 
 Floats = NDArray[np.float64]
 
-SURE = 2.0
+SURE = 2.5
 """More people than a bound are believed where their noisy number is so many deviations above 0.
 Chosen on generated people (``benchmarks/bounds.py``): with half of it a look takes noise for heavy
-users, and with three their items are given away."""
+users, and with more their items are given away."""
 
 
 @dataclass(frozen=True)

@@ -239,7 +239,7 @@ def plan_body(kind: str, schema: replies.SchemaAnswer, form: Form) -> bodies.Pla
             order["method"] = {"kind": "halving", "level": 0.95}
     if kind == "histogram":
         order["bins"] = form.whole("bins", "the number of bins")
-        order["split"] = "quantiles" if form.one("split") == "quantiles" else "equal"
+        order["split"] = form.one("split", "equal")
     if kind == "release":
         order["workload"] = _pieces(schema, form)
         order["rows"] = form.whole("rows", "the public number of rows")

@@ -30,6 +30,7 @@ SCHEMA = Schema.parse(
         "pay": {"type": "number", "low": 0, "high": 2, "step": 0.5, "missing": True},
     }
 )
+Split = Literal["equal", "quantiles", "adaptive"]
 _ROWS = ((0, 0), (0, 4), (1, 2), (1, 5))
 PAID = Family(
     _ROWS,
@@ -54,7 +55,7 @@ def number_replays() -> Iterator[Replay]:
                 "quantiles", title, _calling(relation, options), PAID, relation, groups=(1, 3)
             )
 
-        splits: tuple[Literal["equal", "quantiles"], ...] = ("equal", "quantiles")
+        splits: tuple[Split, ...] = ("equal", "quantiles", "adaptive")
         for split in splits:
             yield Replay(
                 "histogram", split, _counting(relation, split), PAID, relation, groups=(1, 3)
@@ -104,7 +105,7 @@ def _calling(relation: Relation, options: dict[str, Any]) -> Any:
     return call
 
 
-def _counting(relation: Relation, split: Literal["equal", "quantiles"]) -> Any:
+def _counting(relation: Relation, split: Split) -> Any:
     def call(people: People, place: ReplayPlace) -> Any:
         table = _paid(people, relation)
         return histogram(table, "pay", bins=3, split=split, epsilon=1.0, seed=place.seed)

@@ -39,6 +39,7 @@ def histogram_enumerated() -> Iterator[AuditResult]:
     for relation in Relation:
         for rows in (1, 2):
             yield enumerate_histogram(histogram(relation, rows), relation, rows)
+            yield enumerate_adaptive(relation, rows)
 
 
 def enumerate_histogram(
@@ -81,6 +82,43 @@ def enumerate_histogram(
     )
 
 
+def enumerate_adaptive(relation: Relation, rows: int, scale: Fraction | None = None) -> AuditResult:
+    """The largest log ratio of noisy cells and of noisy counts in any bins of them.
+
+    The bins follow from the noisy cells, which tell no less. ``scale`` as before, of the cells.
+    """
+    about = about_table({"x": {"codes": 3}}, relation=relation, max_rows=rows)
+    asked = Histogram("x", bins=2, split="adaptive", epsilon=2)
+    mechanism = planned(asked, about).mechanism
+    assert isinstance(mechanism, Together)
+    (_, cells), (_, counts) = mechanism.parts
+    assert isinstance(cells, MeasureTables) and isinstance(counts, MeasureTables)
+    noises = float(scale or cells.measured[0].noise), float(counts.measured[0].noise)
+    claimed = float(pure_cost(mechanism.promise(relation).event).epsilon)
+    worst, pairs = 0.0, 0
+    for one, other in neighbours([(0, code) for code in range(3)], rows, relation, _MOST):
+        pairs += 1
+        moved = [
+            sum(code == cell for _, code in one) - sum(code == cell for _, code in other)
+            for cell in range(3)
+        ]
+        told = sum(map(abs, moved)) / noises[0]
+        binned = max(abs(sum(moved[:edge])) + abs(sum(moved[edge:])) for edge in (0, 1, 2, 3))
+        worst = max(worst, told + binned / noises[1])
+    return AuditResult(
+        "enumeration",
+        f"An adaptive histogram, a person with {counted(rows, 'row')}: cells and counts of "
+        "neighbours are as close as charged.",
+        mechanism.name,
+        str(relation),
+        mechanism.promise(relation).citation,
+        claimed,
+        worst,
+        worst <= claimed * (1 + _TOLERANCE),
+        f"over {pairs} pairs of neighbours, up to {rows} rows each",
+    )
+
+
 def _counts(rows: Rows, edge: int) -> list[int]:
     return [sum(low <= row < high for row in rows) for low, high in pairwise((0, edge, 3))]
 
@@ -109,3 +147,5 @@ def histogram_twins() -> Iterator[AuditResult]:
     assert isinstance(counts, MeasureTables)
     half = enumerate_histogram(right, relation, 1, counts.measured[0].noise / 2)
     yield as_twin("a replaced row is taken to move one bin only", "Enumeration", half)
+    cells = enumerate_adaptive(relation, 1, Fraction(1))
+    yield as_twin("the cells of an adaptive histogram take the whole epsilon", "Enumeration", cells)

@@ -37,8 +37,8 @@ A schema is a JSON file: {"income": {"type": "number", "low": 0, "high": 200000,
 def histogram(private: PrivateTable, asked: Typed[Histogram], run: DrawnRun = DRAWN) -> None:
     """Release a histogram of a column of numbers: how many rows lie in each bin, with errors.
 
-    Bins have equal widths, public edges, or private quantiles as edges, so that about as many
-    rows are in each.
+    Bins have equal widths, public edges, or private ones: quantiles, so that about as many rows
+    are in each, or edges where the density changes.
     """
     run.release("counts", private, asked, title="Histogram", show=_show)
 

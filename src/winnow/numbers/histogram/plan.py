@@ -15,12 +15,12 @@ from winnow.core.schema import Schema
 from winnow.core.together import Together
 from winnow.errors import ParameterError
 from winnow.numbers.about import AskedColumn, asked_column
-from winnow.numbers.histogram.bins import Bins, bins_between, bins_column, equal_bins
-from winnow.numbers.histogram.bins import quantile_bins as between_quantiles
+from winnow.numbers.histogram.adapting import CELLS
+from winnow.numbers.histogram.bins import Bins, bins_between, bins_column, equal_bins, even_bins
 from winnow.numbers.histogram.crossing import binned
+from winnow.numbers.histogram.edges import FittedEdges, PrivateEdges, QuantileEdges
 from winnow.numbers.histogram.request import Histogram, PlannedHistogram
 from winnow.numbers.histogram.result import ReleasedHistogram, counted_bins
-from winnow.numbers.plan import QuantilesPlan
 from winnow.numbers.plan import planned as planned_quantiles
 from winnow.numbers.request import Quantiles
 from winnow.privacy import guarantee_of
@@ -44,10 +44,10 @@ class HistogramPlan(TablePlan[ReleasedHistogram]):
 
     asked: Histogram = field(repr=False)
     bins: Bins | None = field(repr=False)
-    """Public bins; None: quantiles are found first."""
+    """Public bins; None: edges are found first."""
     counting: TabulatePlan = field(repr=False)
     """How the rows in the bins are counted."""
-    edges: QuantilesPlan | None = field(default=None, repr=False)
+    edges: PrivateEdges | None = field(default=None, repr=False)
     """How the edges are found, where they are private."""
 
     @property
@@ -62,7 +62,7 @@ class HistogramPlan(TablePlan[ReleasedHistogram]):
 
     @property
     def edge_error(self) -> float | None:
-        """The largest expected rank error of an edge, in rows; None: edges are public."""
+        """The largest expected rank error of an edge, in rows; None: edges are public or fitted."""
         return None if self.edges is None else self.edges.error
 
     def to_dict(self) -> dict[str, Any]:
@@ -85,6 +85,8 @@ class HistogramPlan(TablePlan[ReleasedHistogram]):
         text = [f"{self.answers:,} counts, each with a standard error of {self.error:.3g} rows"]
         if self.edge_error is not None:
             text.append(f"edges lie within about {self.edge_error:.3g} rows of their quantiles")
+        elif self.edges is not None:
+            text = [f"at most {text[0]}", "edges follow the noisy counts of many cells"]
         return text
 
 
@@ -113,22 +115,22 @@ def planned(asked: Histogram, about: Any) -> HistogramPlan:
     edges = None
     if bins is None:
         assert isinstance(asked.bins, int)
-        edges = _edges(asked, public, EDGES * epsilon)
+        edges = _edges(asked, public, of, EDGES * epsilon)
         epsilon -= EDGES * epsilon
         size = asked.bins + column.cardinality - of.grid.size
     else:
         size = bins.size
     counting = _counting(asked, public, size, epsilon)
-    parts = [] if edges is None else [("edges", edges.mechanism)]
+    parts = [] if edges is None else [("edges", edges.plan.mechanism)]
     mechanism = Together("histogram", (*parts, ("counts", counting.mechanism)))
     event = mechanism.promise(public.relation).event
     return HistogramPlan(
         mechanism=mechanism,
         relation=public.relation,
         guarantee=guarantee_of(event),
-        draw=_draw(asked.column, of, column, bins, counting, edges),
-        check=counting.check if edges is None else _both(edges.check, counting.check),
-        seconds=counting.seconds + (0.0 if edges is None else edges.seconds),
+        draw=_draw(asked.column, of, bins, counting, edges),
+        check=counting.check if edges is None else _both(edges.plan.check, counting.check),
+        seconds=counting.seconds + (0.0 if edges is None else edges.plan.seconds),
         asked=asked,
         about=public,
         bins=bins,
@@ -155,10 +157,18 @@ def _public_bins(asked: Histogram, of: AskedColumn, column: Column) -> Bins | No
     return equal if asked.split == "equal" else None
 
 
-def _edges(asked: Histogram, public: AboutTable, epsilon: Real) -> QuantilesPlan:
+def _edges(
+    asked: Histogram, public: AboutTable, of: AskedColumn, epsilon: Fraction
+) -> PrivateEdges:
     assert isinstance(asked.bins, int)
+    column = of.schema.columns[of.place]
+    if asked.split == "adaptive":
+        cells = even_bins(column, of.grid, CELLS)
+        counting = _counting(asked, public, cells.size, epsilon)
+        return FittedEdges(column, of, cells, counting, asked.bins)
     shares = [Fraction(i, asked.bins) for i in range(1, asked.bins)]
-    return planned_quantiles(Quantiles(asked.column, shares, epsilon=epsilon), public)
+    quantiles = planned_quantiles(Quantiles(asked.column, shares, epsilon=epsilon), public)
+    return QuantileEdges(column, of, quantiles)
 
 
 def _counting(asked: Histogram, public: AboutTable, size: int, epsilon: Real) -> TabulatePlan:
@@ -172,10 +182,9 @@ def _counting(asked: Histogram, public: AboutTable, size: int, epsilon: Real) ->
 def _draw(
     name: str,
     of: AskedColumn,
-    column: Column,
     public: Bins | None,
     counting: TabulatePlan,
-    edges: QuantilesPlan | None,
+    edges: PrivateEdges | None,
 ) -> Callable[[SealedTable, Key], ReleasedHistogram]:
     """The draw: edges where they are private, then counts."""
 
@@ -185,8 +194,7 @@ def _draw(
         bins = public
         if bins is None:
             assert edges is not None
-            drawn = edges.mechanism.drawn(table, of.place, (), key.child("edges"))
-            bins = between_quantiles(column, of.grid, drawn.codes[0].tolist())
+            bins = edges.bins(table, key.child("edges"))
         private = binned(table, [(of.place, bins)], schema)
         counted: ReleasedTables = counting.draw(private, key.child("counts"))
         return counted_bins(name, bins, counted.tables[0])

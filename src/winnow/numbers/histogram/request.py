@@ -50,10 +50,10 @@ class AskedHistogram(VerbRequest):
         Option("How many bins, or their public edges, such as 0,20000,50000.", "N|EDGES"),
     ] = 20
     split: Annotated[
-        Literal["equal", "quantiles"],
+        Literal["equal", "quantiles", "adaptive"],
         Option(
-            "Where the bins lie: equal widths, or private quantiles, so that about as many rows "
-            "are in each.",
+            "Where the bins lie: equal widths; private quantiles, so that about as many rows are "
+            "in each; or adaptive, narrow where the density changes.",
             "NAME",
         ),
     ] = "equal"
@@ -68,9 +68,9 @@ class AskedHistogram(VerbRequest):
     def _check_bins(self) -> None:
         bins = checked_bins(self.bins)
         object.__setattr__(self, "bins", bins)
-        if self.split == "quantiles" and (not isinstance(bins, int) or bins < 2):
+        if self.split != "equal" and (not isinstance(bins, int) or bins < 2):
             raise ParameterError(
-                'split="quantiles" finds the edges itself; give bins= as a number of at least 2'
+                f'split="{self.split}" finds the edges itself; give bins= as a number of at least 2'
             )
 
     @property

@@ -22,6 +22,8 @@ def histogram(table: SealedTable, asked: Histogram) -> Released[ReleasedHistogra
     ``split="quantiles"`` finds the edges privately, by ``wn.quantiles`` for half of epsilon, so
     that each bin has about as many rows; the counts get the other half. Bins are then narrow where
     rows are close together. A number that would fill several bins gets one of its own.
+    ``split="adaptive"`` counts many cells with half of epsilon, and joins those in which rows are
+    spread evenly: at most ``bins``, narrow where the density changes and wide elsewhere.
 
     Missing values, and other values that have a code in the schema, are counted beside the bins.
     Every count has a standard error and an interval (``to_columns(level=)``). Bins do not overlap,

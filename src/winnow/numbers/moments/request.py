@@ -63,6 +63,8 @@ class AskedMoments(VerbRequest):
         for name in ("values", "statistics"):
             if isinstance(getattr(self, name), str):
                 object.__setattr__(self, name, (getattr(self, name),))
+        if self.by is None:
+            object.__setattr__(self, "by", ())
         super().__post_init__()
         object.__setattr__(self, "values", tuple(self.values))
         object.__setattr__(self, "statistics", tuple(self.statistics) or STATISTICS[:3])

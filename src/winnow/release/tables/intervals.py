@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from winnow.core.checks import probability
 from winnow.release.tables.errors import quantile
+from winnow.release.tables.spread import BinSpread
 
 Floats = NDArray[np.float64]
 _HALF = 0.5
@@ -42,6 +43,24 @@ class Estimates:
         """The ends of intervals that miss with at most this probability."""
         reach = _reach(self.standard_error, missed, self.law, self.unit)
         return self.estimate - reach, self.estimate + reach
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BinnedSums(Estimates):
+    """Sums of values that are declared in bins: each counts as the middle of its bin.
+
+    Intervals reach as many times further as there may be rows, by as much as a mean may be off.
+    """
+
+    counts: Estimates
+    means: Means
+    spread: BinSpread
+
+    def _ends(self, missed: float) -> tuple[Floats, Floats]:
+        low, high = super()._ends(missed / 3)
+        rows = np.maximum(self.counts._ends(missed / 3)[1], 0.0)
+        less, more = self.spread.beyond(*self.means.of_middles(missed / 3))
+        return low - rows * less, high + rows * more
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,13 +133,20 @@ class Means(Estimates):
 
     middle: float = 0.0
     ratio: Ratio | None = None
+    spread: BinSpread | None = None
+    """Of values that are declared in bins: how far they may lie from the middles."""
 
     @classmethod
-    def of(cls, ratio: Ratio, law: str, middle: float) -> Means:
+    def of(cls, ratio: Ratio, law: str, middle: float, spread: BinSpread | None = None) -> Means:
         """The means that a ratio of noisy numbers stands for, seen from the middle."""
-        return cls(middle + ratio.point, ratio.standard_error, law, 0.0, middle, ratio)
+        return cls(middle + ratio.point, ratio.standard_error, law, 0.0, middle, ratio, spread)
 
     def _ends(self, missed: float) -> tuple[Floats, Floats]:
+        ends = self.of_middles(missed)
+        return ends if self.spread is None else self.spread.around(*ends)
+
+    def of_middles(self, missed: float) -> tuple[Floats, Floats]:
+        """The ends of intervals, every value being what it counts as."""
         assert self.ratio is not None
         low, high = self.ratio.ends(missed, self.law)
         ends = self.middle + low, self.middle + high
@@ -129,7 +155,7 @@ class Means(Estimates):
     def unknown(self, level: float = 0.95) -> NDArray[np.bool_]:
         """Where the interval is all of the range: there are too few rows for the noise."""
         assert self.ratio is not None
-        low, high = self.interval(level)
+        low, high = self.of_middles(1 - level)
         return np.asarray(high - low >= 2 * self.ratio.half * (1 - 1e-9))
 
 

@@ -18,7 +18,7 @@ from winnow.core.saving import Saved
 from winnow.errors import ParameterError
 from winnow.release.tables.estimates import Layer
 from winnow.release.tables.fit import nonnegative
-from winnow.release.tables.intervals import Estimates, Means, Ratio
+from winnow.release.tables.intervals import BinnedSums, Estimates, Means, Ratio
 from winnow.release.tables.parts import TablePart
 from winnow.release.tables.values import ValueColumn
 
@@ -80,6 +80,9 @@ class ReleasedTable(Plotted, Framed, Estimates):
         unit, middle = float(values.unit), float(values.middle)
         estimate = unit * layer.estimate(self.part) + middle * self.estimate
         error = np.hypot(unit * layer.deviation(self.place), middle * self.standard_error)
+        if values.spread is not None:
+            return BinnedSums(estimate, error, self.law, unit, counts=self,
+                              means=self._mean(number), spread=values.spread)  # fmt: skip
         return Estimates(estimate, error, self.law, unit)
 
     def _mean(self, number: int) -> Means:
@@ -93,7 +96,7 @@ class ReleasedTable(Plotted, Framed, Estimates):
             self.standard_error,
             unit * max(map(abs, values.values.weights)),
         )
-        return Means.of(ratio, self.law, float(values.middle))
+        return Means.of(ratio, self.law, float(values.middle), values.spread)
 
     def to_columns(self, level: float = 0.95) -> Columns:
         """One row for each answer: its labels, estimate, standard error and interval."""

@@ -12,6 +12,7 @@ from winnow.core.checks import exact
 from winnow.core.schema import Schema
 from winnow.errors import ParameterError
 from winnow.release.tables.measured import SummedColumn
+from winnow.release.tables.spread import BinSpread
 
 _FINEST = 1 << 16
 """Values that are no whole multiples of a unit are rounded to this part of half their range."""
@@ -25,18 +26,18 @@ class ValueColumn:
     values: SummedColumn
     middle: Fraction
     unit: Fraction
-    bin_width: Fraction = Fraction(0)
-    """Of the widest bin, whose rows count as its middle; 0: values are what they are."""
+    spread: BinSpread | None = None
+    """Of bins, whose rows count as their middles; None: values are what they are."""
 
     @property
     def note(self) -> str:
         """What a reader of sums and means has to know; empty: nothing."""
-        if not self.bin_width:
+        if self.spread is None:
             return ""
-        off = float(self.bin_width / 2)
         return (
-            f"{self.name} is declared in bins: every row counts as the middle of its bin. A mean "
-            f"may be off by up to {off:,.6g} for that, beyond its interval; finer bins help."
+            f"{self.name} is declared in bins: every row counts as the middle of its bin. "
+            "Intervals of sums and means reach further for that, standard errors do not. Declare "
+            'its numbers ("type": "number") for sums of values.'
         )
 
 
@@ -55,7 +56,7 @@ def _column(schema: Schema, place: int) -> ValueColumn:
             'the rows that have a number, or declare it by edges (with "clip": true for values '
             "beyond them), codes or numbers"
         )
-    width = Fraction(0)
+    spread = None
     if column.kind == "codes":
         numbers = [Fraction(code) for code in range(column.codes)]
     elif column.grid is not None:
@@ -68,7 +69,7 @@ def _column(schema: Schema, place: int) -> ValueColumn:
     elif column.kind == "bins":  # a bin stands for its middle
         edges = [exact("edge", edge) for edge in column.edges]
         numbers = [(low + high) / 2 for low, high in pairwise(edges)]
-        width = max(high - low for low, high in pairwise(edges))
+        spread = BinSpread(tuple(map(float, edges)))
     else:
         numbers = [exact("value", value) for value in column.values]
     middle = (max(numbers) + min(numbers)) / 2
@@ -81,7 +82,7 @@ def _column(schema: Schema, place: int) -> ValueColumn:
     if half / unit > _FINEST:
         unit = half / _FINEST
     weights = tuple(round((number - middle) / unit) for number in numbers)
-    return ValueColumn(column.name, SummedColumn(place, weights), middle, unit, width)
+    return ValueColumn(column.name, SummedColumn(place, weights), middle, unit, spread)
 
 
 def _common(numbers: Sequence[Fraction]) -> Fraction:

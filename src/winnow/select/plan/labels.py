@@ -135,9 +135,10 @@ class LabelsPlan(Printed, Plan[SealedCounts, list[Any]]):
 
 
 _MEANINGS = (
-    "people with d: a label of this many people, with d labels each, is found half of the time. "
-    "missed: of the labels that the best method finds, in the mean over generated logs. *: what "
-    "runs. No data were read, nothing was spent."
+    "people with d: a label of this many people, with d labels each (in two rounds: of those that "
+    "are left in the second), is found half of the time. missed: of the labels that the best "
+    "method finds, in the mean over generated logs. *: what runs. No data were read, nothing was "
+    "spent."
 )
 
 

@@ -91,10 +91,11 @@ def mark_numbers(axes: Axes, unit: str = "", most: int | None = None) -> None:
     axes.set_xticks(ticks / in_days, texts)
 
 
-def say_counted(figure: Figure, what: str) -> None:
+def say_counted(figure: Figure, what: str, before: str = "") -> None:
     """Say below a figure what was counted, where a bound may have left something out."""
     if what:
-        words = textwrap.fill(f"counted: {about_counted(what)}", 100)
+        words = "\n".join(filter(None, [before, f"counted: {about_counted(what)}"]))
+        words = "\n".join(textwrap.fill(line, 100) for line in words.splitlines())
         figure.supxlabel(words, x=0.01, ha="left", fontsize=10, parse_math=False)
 
 

@@ -57,15 +57,16 @@ def draw_lists(
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         axes.grid(axis="x", color="#dddddd", linewidth=0.8)
         axes.set_axisbelow(True)
-        name = wrapped(f"{group}", 30, 1)
+        name = wrapped(f"{group}", 20, 2)
         axes.set_title(name, loc="left", fontsize=11, fontweight="bold", parse_math=False)
         if not items:
             axes.text(
                 0.5, 0.5, "nothing was released", transform=axes.transAxes, ha="center", fontsize=10
             )
     whiskers = "" if lists.margin is None else f" (whiskers: 95 % of the noise, ±{lists.margin:,})"
-    figure.supxlabel(f"noisy count{whiskers}", fontsize=11)
+    axis = f"noisy count{whiskers}"
+    figure.supxlabel(axis, fontsize=11)
     heading = "\n".join(filter(None, [title or f"Lists by {lists.by}", subtitle]))
     figure.suptitle(heading, x=0.015, ha="left", fontsize=13, linespacing=1.4, parse_math=False)
-    say_counted(figure, "" if subtitle else lists.counted)  # a subtitle says it
+    say_counted(figure, "" if subtitle else lists.counted, axis)  # a subtitle says it
     return as_file(figure, ending)
