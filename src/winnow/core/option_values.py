@@ -67,7 +67,8 @@ def _check_names(field: Field, value: Any) -> None:
     """Refuse what is not a list of names, each once."""
     if isinstance(value, str):
         raise ParameterError(
-            f"{field.name}={shown(value)} is a text; give a list of names: [{shown(value)}]"
+            f"{field.name}={shown(value)} is a text and not a list; "
+            f"give a list of names: [{shown(value)}]"
         )
     if not isinstance(value, Sequence) or not all(isinstance(each, str) for each in value):
         raise ParameterError(f"{field.name}={shown(value)} is not a list of names; give one")
