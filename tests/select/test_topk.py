@@ -262,6 +262,21 @@ def test_gamma_places_left_open_by_floats_are_refined_exactly(
     assert [GammaMechanism(1.0, 3).of_scores(scores, UTILITY, t) for t in tapes] == sharp
 
 
+def test_far_leaders_leave_the_order_of_a_long_gamma_list_to_floats(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is not known of the radius moves scores by how far they lie from the middle one."""
+    scores = np.random.default_rng(0).integers(0, 50, 4000)
+    scores[:3] = 10**7
+
+    def refused(*_: Any) -> Any:
+        raise AssertionError("refined")
+
+    monkeypatch.setattr(gamma_module._Exact, "of", refused)
+    for seed in range(30):
+        gamma_module.largest_in_cube(scores, Fraction(1), 2000, Tape.seeded(seed))
+
+
 @pytest.mark.parametrize("scale", [Fraction(1, 5), Fraction(2), Fraction("33.3")])
 def test_many_discrete_laplace_values_have_the_law(scale: Fraction) -> None:
     values = discrete_laplace_array(Tape.seeded(9), 60_000, scale)
