@@ -19,6 +19,7 @@ from winnow.core.spread import GRID, weight
 Floats = NDArray[np.float64]
 
 _PEOPLE = (1_000, 10_000, 100_000, 1_000_000)
+"""In a log."""
 _ACTIVITY = ((2.0, 0.8), (8.0, 1.0), (40.0, 1.2))
 """The median number of events of a person, and by how much its logarithm varies."""
 _POWERS = (0.6, 0.8, 1.0, 1.2)
