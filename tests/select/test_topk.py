@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 import winnow as wn
+from reference.choosing import chooser
 from reference.inside import Tape, discrete_laplace_array
 from reference.mechanisms import (
     ApproximateOneshot,
@@ -26,7 +27,7 @@ from reference.mechanisms import (
 )
 from winnow import InputError, Sealed, SealedCounts
 from winnow.core.noisy_top import cube as gamma_module
-from winnow.core.options import Methods, chooser
+from winnow.core.options import Methods
 from winnow.privacy import pure_cost, zcdp_cost, zcdp_rho
 from winnow.select.label_methods import OF_PRIVATE_LABELS
 from winnow.select.mechanisms.noisy_counts import WithCounts
