@@ -21,6 +21,7 @@ from winnow.select.mechanisms.peeling import calibrated_rounds
 from winnow.select.mechanisms.repeated import Repeated
 from winnow.select.methods import CLASSES as FROM_CLASSES
 from winnow.select.methods import (
+    SELECT_METHODS,
     Exponential,
     PermuteAndFlip,
     PickMethod,
@@ -28,6 +29,7 @@ from winnow.select.methods import (
     bound_on_growth,
     check_kind,
 )
+from winnow.select.table import own_of_classes
 from winnow.select.top_k_methods import (
     GAMMA,
     Canonical,
@@ -75,6 +77,8 @@ def chosen_for_classes(
         delta = exact("delta", sizes.delta)
         method, reason = _automatic(sizes.k, delta, ordered, about.total)
     check_kind(method, FROM_CLASSES, TOP_K_METHODS)
+    if type(method) not in (*SELECT_METHODS, *TOP_K_METHODS):
+        return method, own_of_classes(method, about, sizes), ""
     word = method.word()
     row = row_named(CLASSES, word)
     said = options_for(row, method)

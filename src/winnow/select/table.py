@@ -95,10 +95,13 @@ def selection_named(
 
 def check_built(method: PickMethod, mechanism: object) -> None:
     """Refuse what a method of somebody's own built, where it is no mechanism of ours."""
-    if not isinstance(mechanism, Selection):
+    private = isinstance(method, PrivateLabelsMethod)
+    if not isinstance(mechanism, UnknownDomain if private else Selection):
+        function = "among_private" if private else "mechanism"
+        base = "private_labels.UnknownDomain" if private else "selection.Selection"
         raise ParameterError(
-            f"{type(method).__name__}.mechanism() returned a {type(mechanism).__name__}; return a "
-            "mechanism that derives from winnow.select.crossing.selection.Selection"
+            f"{type(method).__name__}.{function}() returned a {type(mechanism).__name__}; return "
+            f"a mechanism that derives from winnow.select.crossing.{base}"
         )
 
 
@@ -113,9 +116,19 @@ def check_promised(method: PickMethod, plan: Plan[Any, Any], epsilon: Real, delt
         )
 
 
+def own_of_classes(method: PickMethod, about: AboutClasses, sizes: Sizes) -> Selection:
+    """What a method of somebody's own builds: its one draw takes classes like any universe."""
+    public = AboutScores(utility=about.utility, candidates=about.total, max_items=about.max_items)
+    chosen = method.mechanism(public, sizes)
+    check_built(method, chosen)
+    return chosen
+
+
 def one_of_classes(method: PickMethod, about: AboutClasses, sizes: Sizes) -> FromClasses:
     """The mechanism of a method that takes one candidate from given classes."""
     check_kind(method, CLASSES, SELECT_METHODS)
+    if type(method) not in SELECT_METHODS:
+        return FromClasses(own_of_classes(method, about, sizes))
     row = row_named(CLASS_ROWS, method.word())
     check_delta(method, sizes.delta, SELECT_METHODS)
     asked: dict[str, Any] = {
@@ -167,7 +180,10 @@ def choose(
             f"one of: {', '.join(each.word() for each in OF_LISTS)}"
         )
     if about.private:
-        return Choice(method, private_mechanism(method, about, sizes), reason)
+        found = Choice(method, private_mechanism(method, about, sizes), reason)
+        if type(method) not in OF_PRIVATE_LABELS:
+            check_promised(method, found.plan(about.relation), sizes.epsilon, sizes.delta)
+        return found
     mechanism = mechanism_of(method, about, sizes)
     if ordered:
         mechanism = in_order(mechanism)
@@ -212,7 +228,9 @@ def private_mechanism(method: TopKMethod, about: AboutScores, sizes: Sizes) -> U
     """The mechanism of a method where the labels themselves are private."""
     check_delta(method, sizes.delta, ALL)
     assert isinstance(method, PrivateLabelsMethod)
-    return method.among_private(about, sizes)
+    mechanism = method.among_private(about, sizes)
+    check_built(method, mechanism)
+    return mechanism
 
 
 def noises(
