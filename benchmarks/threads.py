@@ -98,6 +98,7 @@ def main() -> None:
         row = measured(draw, (1, options.threads), 3)
         speed = row["wall"][1] / row["wall"][options.threads]
         side = (1 - 1 / speed) / (1 - 1 / options.threads) if options.threads > 1 else 0.0
+        side = min(1.0, max(0.0, side))  # a machine that is busy shows anything
         found[name] = {
             "wall_1": row["wall"][1], "wall": row["wall"][options.threads], "speed_up": speed,
             "overhead": row["cpu"][options.threads] / row["cpu"][1], "side_by_side": side,

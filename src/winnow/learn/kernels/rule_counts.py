@@ -47,6 +47,9 @@ MANY_ROWS = Border(
     because="both add the same whole numbers, exactly",
 )
 """Rows times tables from which on compiled code is worth its loading."""
+_IN_A_THREAD = 5_000_000
+"""So many of them are worth a thread of their own: a compiled loop takes some 5 ms, and NumPy's
+holds the lock of the interpreter."""
 _BLOCK = 1 << 26  # bytes of predictions that are looked at together
 
 
@@ -67,10 +70,12 @@ def correct_by_rule(
         raise DataError("there are 2^62 rows or more; they cannot be counted in 64 bits")
     positives = sum_of(weights[positive])
     scores = np.empty(len(rules), np.int64)
-    work = len(signed) * len(rules.blocks)
+    blocks = len(rules.blocks)
+    work = len(signed) * blocks
+    by_loop = work >= MANY_ROWS.at
 
     def counted(part: tuple[int, int]) -> None:
-        tables = _Tables(codes, signed, shape, compiled=work >= MANY_ROWS.at)
+        tables = _Tables(codes, signed, shape, compiled=by_loop)
         for place in range(*part):
             block, start = rules.blocks[place], rules.starts[place]
             table = tables.of(block.features)
@@ -83,8 +88,7 @@ def correct_by_rule(
                 else:
                     np.subtract(positives, table.reshape(-1), out=row)
 
-    blocks = len(rules.blocks)
-    each(counted, ranges(blocks, math.ceil(blocks * MANY_ROWS.number / max(1, work))))
+    each(counted, ranges(blocks, blocks * _IN_A_THREAD // max(1, work) if by_loop else blocks))
     return scores
 
 
