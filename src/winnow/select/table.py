@@ -7,31 +7,23 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from winnow.core.checks import Real, delta_range, exact, positive
-from winnow.core.laws import Law
 from winnow.core.options import AUTO, Methods
 from winnow.core.plan import Plan, plan_of
 from winnow.core.relation import Relation
 from winnow.core.unit import counted
 from winnow.core.utility import Utility, declared
 from winnow.errors import GuaranteeError, ParameterError
-from winnow.mechanisms import CLASSES as CLASS_ROWS
-from winnow.mechanisms import row_named
-from winnow.select.about import AboutClasses, AboutScores
+from winnow.select.about import AboutScores
 from winnow.select.crossing.private_labels import UnknownDomain
-from winnow.select.crossing.selection import FromClasses, Selection
+from winnow.select.crossing.selection import Selection
 from winnow.select.label_methods import OF_PRIVATE_LABELS, TruncatedLaplace
 from winnow.select.mechanisms.lipschitz import LipschitzMechanism, NoisyTopWithLeads
 from winnow.select.methods import (
-    CLASSES,
     PRIVATE_LABELS,
     SCORES,
     SELECT_METHODS,
-    Choosing,
-    LargeMargin,
-    Lipschitz,
     PickMethod,
     Sizes,
-    bound_on_growth,
     check_delta,
     check_kind,
 )
@@ -114,34 +106,6 @@ def check_promised(method: PickMethod, plan: Plan[Any, Any], epsilon: Real, delt
             f"epsilon={float(epsilon):g}, delta={float(delta):g}; build it from sizes.epsilon and "
             "sizes.delta"
         )
-
-
-def own_of_classes(method: PickMethod, about: AboutClasses, sizes: Sizes) -> Selection:
-    """What a method of somebody's own builds: its one draw takes classes like any universe."""
-    public = AboutScores(utility=about.utility, candidates=about.total, max_items=about.max_items)
-    chosen = method.mechanism(public, sizes)
-    check_built(method, chosen)
-    return chosen
-
-
-def one_of_classes(method: PickMethod, about: AboutClasses, sizes: Sizes) -> FromClasses:
-    """The mechanism of a method that takes one candidate from given classes."""
-    check_kind(method, CLASSES, SELECT_METHODS)
-    if type(method) not in SELECT_METHODS:
-        return FromClasses(own_of_classes(method, about, sizes))
-    row = row_named(CLASS_ROWS, method.word())
-    check_delta(method, sizes.delta, SELECT_METHODS)
-    asked: dict[str, Any] = {
-        "epsilon": sizes.epsilon,
-        "delta": sizes.delta,
-        "noise": Law.parse(
-            (method.noise if isinstance(method, Lipschitz) else None) or "exponential"
-        ),
-        "thresholds": method.thresholds if isinstance(method, LargeMargin) else "tight",
-    }
-    if isinstance(method, Choosing):
-        asked["growth"] = bound_on_growth(method.growth, about.max_items)
-    return FromClasses(row.build(asked))
 
 
 @dataclass(frozen=True)
