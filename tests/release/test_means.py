@@ -208,7 +208,5 @@ def test_no_rows_in_bins_have_a_mean_beyond_the_hulls(seed: int) -> None:
 
 def test_no_table_with_values_points_to_moments() -> None:
     table = wn.read_table(small_groups(), schema=SCHEMA)
-    with pytest.raises(
-        wn.ParameterError, match="gives sums and means of the whole"
-    ):
+    with pytest.raises(wn.ParameterError, match="gives sums and means of the whole"):
         wn.tabulate(table, None, values=["hours"], epsilon=1)

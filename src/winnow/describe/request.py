@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
-from winnow.core.checks import Real, probability
-from winnow.core.options import EPSILON, Option
+from winnow.core.checks import Real
+from winnow.core.options import EPSILON, LEVEL, Option
 from winnow.core.request import PlannedRequest, Run, VerbRequest
 from winnow.numbers.request import Quantiles
 
@@ -40,21 +40,12 @@ class AskedDescription(VerbRequest):
             "How many of the most common values of a column are listed.", "N", least=1, most=1000
         ),
     ] = 10
-    level: Annotated[
-        Real,
-        Option(
-            "The probability with which each interval holds; it costs nothing.",
-            "P",
-            above=0,
-            below=1,
-        ),
-    ] = 0.95
+    level: Annotated[Real, LEVEL] = 0.95
     budget: Budget | None = None
     run: Run | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        probability(level=self.level)
         if len(self.quantiles):
             Quantiles("x", self.quantiles, epsilon=1)  # refuses what are no quantiles
 

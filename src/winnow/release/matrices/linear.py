@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.process import one_thread
 from winnow.core.schema import Schema, cells_text
 from winnow.core.workloads.conjunction import ConjunctionPart
 from winnow.core.workloads.forms import CodeRanges
@@ -317,6 +318,7 @@ class _Matrix:
 
     rising = False
 
+    @one_thread()
     def __init__(self, strategy: MatrixStrategy, queries: Floats, known: bool) -> None:
         self._matrix, self._queries, self._known = strategy.matrix, queries, known
         self.columns = strategy.columns

@@ -49,6 +49,7 @@ from winnow.core.kernels.groups import (
     set_key,
 )
 from winnow.core.kernels.rejection import Sampler
+from winnow.release.rounds.kernels.clocked_queries import Answers, Queries, region_of, score_of
 from winnow.release.rounds.kernels.dense import masked_sum
 
 CEILING, EPOCH, OUTGROWN, LAST, EVALUATED, MOST_EVALUATED, PROPOSALS_LEFT, STATE = range(
@@ -64,23 +65,6 @@ RENEW = ACCEPTED + 1
 SLOTS = 8
 _NEW_EPOCH = 0.25  # in units of ln 2: how far a reference may be away to set keys by it
 _BUCKETS = 1 << UNIFORM.bucket_bits
-
-
-class Queries(NamedTuple):
-    """Private counts, and what queries are evaluated by: maintained ones first, bits, grids."""
-
-    counts: NDArray[np.int64]
-    bits: NDArray[np.uint64]
-    values: NDArray[Any]
-    firsts: NDArray[np.int64]
-    """Where each region with a grid of its own begins."""
-    betas: NDArray[np.float64]
-    """Of each region, the exponent of one unit."""
-    per_units: NDArray[np.float64]
-    """The exponent of one unit, in units of ln 2, rounded up."""
-
-    def __repr__(self) -> str:
-        return "<private counts of queries>"
 
 
 class Clocked(NamedTuple):
@@ -116,18 +100,6 @@ def _record(plain):  # type: ignore[no-untyped-def]
     return Clocked(Queries(*queries), KeyGroups(*groups), *own)
 
 
-class Answers(NamedTuple):
-    """The answers that scores are taken against."""
-
-    maintained: NDArray[np.float64]
-    scale: float
-    """From those to units."""
-    whole: NDArray[Any]
-    """The weights of all cells, in whole units,"""
-    weights: NDArray[np.float64]
-    """and as they are, before they are rounded to those."""
-
-
 @bare
 def _distance(p, r):  # type: ignore[no-untyped-def]
     """max(sum (p - r)+, sum (r - p)+) of whole weights."""
@@ -137,31 +109,6 @@ def _distance(p, r):  # type: ignore[no-untyped-def]
         apart += abs(step)
         more += step
     return (apart + abs(more)) // 2
-
-
-@bare
-def _score(i, queries, answers):  # type: ignore[no-untyped-def]
-    """Count minus answer in whole units: maintained queries first, then bits, then grids."""
-    counts, bits, values = queries.counts, queries.bits, queries.values
-    maintained = counts.shape[0] - bits.shape[0] - values.shape[0]
-    if i < maintained:
-        return counts[i] - np.int64(np.rint(answers.maintained[i] * answers.scale))
-    if i < maintained + bits.shape[0]:
-        return counts[i] - masked_sum(bits[i - maintained], answers.whole)
-    row = values[i - maintained - bits.shape[0]]
-    total = np.int64(0)
-    for x in range(row.shape[0]):
-        total += np.int64(row[x]) * np.int64(answers.whole[x])
-    return counts[i] - total
-
-
-@bare
-def _region(i, firsts):  # type: ignore[no-untyped-def]
-    """Which of the regions with a grid of their own a candidate is in."""
-    k = firsts.shape[0] - 1
-    while i < firsts[k]:
-        k -= 1
-    return k
 
 
 @bare
@@ -235,8 +182,8 @@ def _scan(plain, plain_answers, state):  # type: ignore[no-untyped-def]
         if binary <= i < binary + bits.shape[0]:
             score = keys[i]
         else:
-            score = np.float64(_score(i, queries, answers))
-        exponent = score * queries.per_units[_region(i, queries.firsts)]
+            score = np.float64(score_of(i, queries, answers))
+        exponent = score * queries.per_units[region_of(i, queries.firsts)]
         keys[i] = raised(abs(exponent) + clocked.clocks[0])
         groups.group[i] = 0
         top = max(top, np.int64(np.ceil(keys[i])))
@@ -365,14 +312,14 @@ def _refused(clocked, answers, g, i, bound, word, state):  # type: ignore[no-unt
 def _scored(clocked, answers, i, state):  # type: ignore[no-untyped-def]
     state[EVALUATIONS] += 1
     state[EVALUATED] += 1
-    return _score(i, clocked.queries, answers)
+    return score_of(i, clocked.queries, answers)
 
 
 @inlined
 def _exponent(clocked, i, score):  # type: ignore[no-untyped-def]
     """In units of ln 2, of the larger sign."""
     queries = clocked.queries
-    return abs(np.float64(score) * queries.per_units[_region(i, queries.firsts)])
+    return abs(np.float64(score) * queries.per_units[region_of(i, queries.firsts)])
 
 
 @inlined
@@ -382,7 +329,7 @@ def _beyond(clocked, g, i, score, bound, state):  # type: ignore[no-untyped-def]
 
 @inlined
 def _beta(clocked, i):  # type: ignore[no-untyped-def]
-    return clocked.queries.betas[_region(i, clocked.queries.firsts)]
+    return clocked.queries.betas[region_of(i, clocked.queries.firsts)]
 
 
 @inlined

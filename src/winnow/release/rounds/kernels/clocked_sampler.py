@@ -71,6 +71,7 @@ class ClockedSampler:
     def __init__(self, counts: Integers, distribution: Distribution, rate: Fraction) -> None:
         from winnow.core.kernels.groups import UNIFORM, new_groups
         from winnow.release.rounds.kernels import clocked_draw as kernel
+        from winnow.release.rounds.kernels.clocked_queries import Queries
 
         self._kernel: Any = kernel
         dense = distribution.dense
@@ -82,7 +83,7 @@ class ClockedSampler:
         firsts = [0, *(distribution.maintained_size + region.base for region in on_grids)]
         self._size = size = len(counts)
         counts = counts << bits
-        queries = kernel.Queries(
+        queries = Queries(
             counts,
             *_joined(dense, distribution.cells),
             np.array(firsts, np.int64),
