@@ -15,10 +15,12 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
 from sqlglot import exp
@@ -188,17 +190,19 @@ class _Snapshot(Snapshot):
         if not places:
             return []
         spots = self._spots({count for count, _ in places if self._sizes[count] > SMALL_CLASS.at})
+        ends = {
+            count: list(accumulate(size for _, size in buckets)) for count, buckets in spots.items()
+        }
         inside: dict[Place, tuple[Wanted, int]] = {}
         expected: dict[Wanted, int] = {}
         for place in places:
             count, index = place
             wanted: Wanted = (count, self._query.everything)
             size = self._sizes[count]
-            for bucket, members in spots.get(count, ()):
-                wanted, size = (count, bucket), members
-                if index < members:
-                    break
-                index -= members
+            if count in spots:
+                at = bisect_right(ends[count], index)
+                bucket, size = spots[count][at]
+                wanted, index = (count, bucket), index - ends[count][at] + size
             inside[place], expected[wanted] = (wanted, index), size
         keys = self._keys(expected)
         return [keys[wanted][index] for wanted, index in (inside[place] for place in places)]
