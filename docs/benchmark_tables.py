@@ -790,6 +790,37 @@ def short_calls(document: Document) -> str:
     return table(head, lines, right=5)
 
 
+@measured("curves")
+def curves(document: Document) -> str:
+    """Each method along each axis: its ends, its memory, its rival, and its cliffs."""
+    lines = []
+    for curve in document["curves"]:
+        first, last = curve["points"][0], curve["points"][-1]
+        rival = last.get("rival_seconds")
+        steps = [f"{c['times']:.1f} after {c['from']:,}" for c in curve["cliffs"]]
+        lines.append(
+            [
+                f"`{curve['verb']}`, {curve['method']}",
+                curve["axis"],
+                f"{first['n']:,} to {last['n']:,}",
+                f"{short(1e3 * first['seconds'])} to {short(1e3 * last['seconds'])}",
+                short(last["peak_mb"]),
+                "-" if rival is None else short(last["seconds"] / rival),
+                ", ".join(steps) or "-",
+            ]
+        )
+    head = [
+        "method",
+        "axis",
+        "points",
+        "ms",
+        "peak, MB",
+        "relative to the rival",
+        "steps above 1.5",
+    ]
+    return table(head, lines, right=5)
+
+
 @measured("accounting")
 def accounting_year(document: Document) -> str:
     """Twelve programmes of a year: what they were charged, are charged, and cannot go below."""
@@ -856,6 +887,7 @@ TABLES = (
     quantile_errors,
     accounting_year,
     short_calls,
+    curves,
     universes,
     items_per_person,
     canonical_gamma,

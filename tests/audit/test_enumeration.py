@@ -1,7 +1,10 @@
 """Audit 1: no pair of neighbours on a tiny instance is told apart more than promised."""
 
+from pathlib import Path
+
 import pytest
 
+import winnow
 from reference.audited import (
     Case,
     Declared,
@@ -23,6 +26,17 @@ from reference.mechanisms import (
     SparseVector,
 )
 from winnow import Relation
+
+
+def test_the_driver_alone_writes_results_of_enumerations() -> None:
+    """An audit brings laws and neighbours; how far these lie apart is said in one place."""
+    source = Path(winnow.__file__).parent
+    named = {
+        path.relative_to(source).as_posix()
+        for path in source.rglob("*.py")
+        if '"enumeration",' in path.read_text(encoding="utf-8")
+    }
+    assert named == {"audit/driver.py", "audit/result.py"}
 
 
 def name_of(case: Case) -> str:

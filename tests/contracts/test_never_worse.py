@@ -136,9 +136,9 @@ WIDE = (6, 5, 7, 4, 6, 5, 8, 4, 5, 6)
 """4.8 million cells: a graphical model stands for them."""
 
 
-def far(frame: pd.DataFrame, epsilon: float, sizes: tuple[int, ...] = WIDE) -> float:
+def far(frame: pd.DataFrame, epsilon: float, sizes: tuple[int, ...] = WIDE, seed: int = 4) -> float:
     """The mean distance of ten pairs of columns from the truth, of one release."""
-    asked: dict[str, Any] = {"epsilon": epsilon, "delta": 1e-9, "seed": 4}
+    asked: dict[str, Any] = {"epsilon": epsilon, "delta": 1e-9, "seed": seed}
     value: Any = wn.release(sealed(frame, sizes), wn.marginals(2), **asked).value
     found = []
     for place in range(len(sizes)):
@@ -165,9 +165,15 @@ def test_wide_tables_get_better_with_epsilon_and_with_rows(family: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES[:2])
 def test_one_more_column_or_code_is_no_cliff_for_wide_tables(family: str) -> None:
-    """From a weight on each of 800,000 cells to a graphical model, and beyond."""
+    """From a weight on each of 800,000 cells to a graphical model, and beyond.
+
+    Of four releases of one table the distance was .041 to .052: the mean of two is compared.
+    """
     grown = [WIDE[:-1], WIDE, (*WIDE, 2), (7, *WIDE[1:])]
-    found = [far(codes(family, 10_000, sizes), 1.0, sizes) for sizes in grown]
+    found = [
+        float(np.mean([far(codes(family, 10_000, sizes), 1.0, sizes, seed) for seed in (4, 5)]))
+        for sizes in grown
+    ]
     assert no_cliff(found, 1.5), found
 
 

@@ -12,15 +12,20 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import winnow as wn
 from contracts import test_mechanisms as contract
 from contracts.mechanisms import Subject, of_a_method
+from winnow.core.noisy_top.count_classes import CountClasses
+from winnow.core.noisy_top.in_memory import InMemory
 from winnow.core.options import options
+from winnow.core.tape import Tape
 from winnow.privacy import PureDP
-from winnow.select.methods import SelectMethod, Sizes
-from winnow.select.top_k_methods import TopKMethod
+from winnow.select.mechanisms.unknown_domain import StabilityThreshold
+from winnow.select.methods import CLASSES, SCORES, SelectMethod, Sizes
+from winnow.select.top_k_methods import PrivateLabelsMethod, TopKMethod
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "own-method.md"
 VOTES = {"a": 900, "b": 700, "c": 650, "d": 20}
@@ -117,6 +122,62 @@ def test_select_takes_a_method_of_its_own_kind() -> None:
 
     assert wn.select(VOTES, epsilon=5, method=Mine(), seed=1).value == "a"
     assert wn.plan.select(wn.plan.scores(4), epsilon=5, method=Mine()).error is None
+
+
+def test_one_draw_serves_counts_in_an_engine_and_given_classes() -> None:
+    """The page writes no second draw: scores in memory, classes of counts and classes of a user."""
+    made = head_first(share=0.9).mechanism(wn.plan.counts(4), Sizes(epsilon=4, k=3))
+    utility = wn.Utility.declare(1, monotone=True)
+    for universe in (InMemory(np.array([90, 70, 2, 0])), CountClasses({90: 1, 70: 1, 2: 1, 0: 1})):
+        drawn = made._draw(universe, utility, Tape.seeded(3))
+        assert [count for count, _ in drawn.found][:2] == [90, 70] and len(drawn.found) == 3
+    given = wn.classes([(900, ["a"]), (700, ["b", "c"]), (0, 97, below_97)], total=100, lowest=0)
+    method = on_classes(share=0.9)
+    released = wn.top_k(given, k=3, epsilon=4, method=method, seed=3)
+    assert released.value[0] == "a" and set(released.value[1:]) == {"b", "c"}
+    assert released.receipt.mechanism == "head-first, k=3; from classes"
+    assert released.receipt.event == PureDP(4, wn.Relation.ADD_REMOVE)
+    with pytest.raises(wn.ParameterError, match="these are classes"):
+        wn.top_k(given, k=3, epsilon=4, method=head_first())
+
+
+def below_97(uniform: Any) -> int:
+    return int(uniform.below(97))
+
+
+def on_classes(**said: Any) -> TopKMethod:
+    """The method of the page, declared to pick from classes, too."""
+    kind = page()["HeadFirst"]
+    wider = dataclass(frozen=True, kw_only=True)(
+        type("HeadFirstOnClasses", (kind,), {"picks_from": (SCORES, CLASSES)})
+    )
+    return wider(**said)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Frequent(PrivateLabelsMethod):
+    """Labels whose noisy count reaches the stability threshold, with a share of epsilon."""
+
+    times: int = 1
+
+    def among_private(self, about: Any, sizes: Sizes) -> Any:
+        epsilon = self.times * sizes.epsilon
+        return StabilityThreshold(epsilon, sizes.delta, sizes.k, about.max_items)
+
+
+def test_labels_and_private_top_lists_take_a_method_of_ones_own() -> None:
+    log = {"person": [f"p{n}" for n in range(300)], "page": ["a"] * 200 + ["b"] * 99 + ["rare"]}
+    counts = wn.counts(pd.DataFrame(log), item="page", person="person", max_items=1)
+    said: dict[str, Any] = {"epsilon": 2, "delta": 1e-6, "seed": 1}
+    found = wn.labels(counts, method=Frequent(), **said)
+    assert set(found.value) == {"a", "b"} and "stability, all" in found.receipt.mechanism
+    assert wn.top_k(counts, k=1, method=Frequent(), **said).value == ["a"]
+    budget = wn.Budget(epsilon=9, delta=1e-3)
+    for verb in (wn.labels, wn.top_k):
+        asked = said if verb is wn.labels else said | {"k": 1}
+        with pytest.raises(wn.GuaranteeError, match="more than epsilon=2"):
+            verb(counts, method=Frequent(times=2), budget=budget, **asked)
+    assert budget.events == ()
 
 
 def test_nearly_all_draws_of_the_page_have_the_first_place_right() -> None:

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 import winnow as wn
-from winnow.core.options import Methods, chooser, options
+from reference.choosing import chooser
+from winnow.core.options import Methods, options
 from winnow.select.request import Select, TopK
 
 VOTES = {"a": 900, "b": 700, "c": 650, "d": 20, "e": 3}

@@ -207,6 +207,23 @@ def test_a_budget_serves_quarters_of_different_verbs_in_any_order(first: str) ->
             budget.charge(plan.event, stated=plan.guarantee)
 
 
+@pytest.mark.parametrize("parts", [2, 4])
+@pytest.mark.parametrize("method", [wn.MultiplicativeWeights(), wn.Independent()])
+def test_sessions_in_equal_parts_have_nearly_the_noise_of_sessions_without_a_budget(
+    method: Any, parts: int
+) -> None:
+    about = wn.plan.table(SCHEMA, rows=30_000)
+    budget = wn.Budget(EPSILON, DELTA, "substitution")
+    ask: dict[str, Any] = {
+        "epsilon": EPSILON / parts, "delta": DELTA / parts, "max_queries": 500, "method": method,
+    }  # fmt: skip
+    alone = wn.plan.ask(about, **ask).expected.bound
+    for _ in range(parts):
+        plan = wn.plan.ask(about, budget=budget, **ask)
+        budget.charge(plan.event, stated=plan.guarantee)
+        assert plan.expected.bound <= 1.02 * alone
+
+
 @pytest.mark.parametrize(
     "asked",
     [

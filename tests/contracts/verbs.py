@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 
 import winnow as wn
+from reference.choosing import chooser
 from winnow.ask.request import Ask
-from winnow.core.options import chooser
 from winnow.inner_product.request import Boost, Mips
 from winnow.itemsets.request import Itemsets
 from winnow.learn.request import Learn

@@ -144,3 +144,12 @@ def test_a_description_is_written_read_drawn_and_shown(tmp_path: Any) -> None:
     assert "&lt;People&gt;" in page and "rank error" in page and "Receipt" in page
     pytest.importorskip("matplotlib")
     assert found.plot(tmp_path / "d.png").stat().st_size > 1000
+
+
+def test_a_plan_finds_the_epsilon_for_a_wanted_error_of_counts() -> None:
+    about = wn.plan.table({"x": {"type": "number", "low": 0, "high": 99}, "g": 3}, rows=1000)
+    plan = wn.plan.describe(about, error=3)
+    assert plan.error == pytest.approx(3, rel=1e-3) and plan.error <= 3
+    assert wn.plan.describe(about, epsilon=plan.epsilon).error == plan.error
+    with pytest.raises(wn.ParameterError, match="both given"):
+        wn.plan.describe(about, epsilon=1, error=3)

@@ -10,6 +10,11 @@ from pathlib import Path
 
 import pytest
 
+import winnow as wn
+from winnow.cli import app
+from winnow.serve.client import Client
+from winnow.serve.screens import KINDS
+
 ROOT = Path(__file__).resolve().parents[2]
 PLACES = ("src", "tests", "benchmarks", "docs")
 CLASS = re.compile(r"^\s*class\s+(\w+)", re.MULTILINE)
@@ -96,3 +101,12 @@ def test_every_module_that_is_named_exists() -> None:
 )
 def test_a_module_that_moved_is_noticed(name: str, there: bool) -> None:
     assert module_exists(name) is there
+
+
+def test_a_capability_has_one_name_everywhere() -> None:
+    """In the library, plans, commands, sessions, the server and its client, and the glossary."""
+    commands = {row.name.replace("-", "_") for row in app.COMMANDS if row.panel == app.RELEASE}
+    on_servers = {kind.replace("-", "_") for kind in KINDS}
+    named = set(re.findall(r"`wn\.(\w+)", (ROOT / "docs" / "glossary.md").read_text("utf-8")))
+    assert commands <= set(dir(wn)) & set(dir(wn.plan)) & set(dir(wn.Session)) & named
+    assert on_servers <= commands and on_servers <= set(dir(Client))

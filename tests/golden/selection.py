@@ -14,7 +14,8 @@ import pyarrow as pa
 import winnow as wn
 from golden.cases import Case
 from golden.data import VOTES, log, scores
-from winnow.core.options import Methods, chooser
+from reference.choosing import chooser
+from winnow.core.options import Methods
 from winnow.select.request import Select, TopK
 
 SEED = 20261116

@@ -13,8 +13,9 @@ from golden.cases import Case, plain, rounded
 from golden.data import baskets, examples, log, table
 from golden.selection import SEED, words
 from reference.asking import opened as asking
+from reference.choosing import chooser
 from reference.programs import solve
-from winnow.core.options import Methods, chooser
+from winnow.core.options import Methods
 from winnow.itemsets.request import Itemsets
 
 MANY = 20_000

@@ -260,7 +260,7 @@ def test_columns_of_too_many_values_are_refused() -> None:
     with pytest.raises(wn.ParameterError, match="200 values"):
         wn.plan.regress(wn.plan.table(wide), "y", epsilon=1)
     dates = {"y": 5, "d": {"type": "date", "low": "2024-01-01", "high": "2024-12-31"}}
-    with pytest.raises(wn.ParameterError, match="dates or times"):
+    with pytest.raises(wn.ParameterError, match="dates or times; put it in bins"):
         wn.plan.regress(wn.plan.table(dates), "y", epsilon=1)
     many = {f"x{i}": 2 for i in range(120)}
     with pytest.raises(wn.ParameterError, match="more than 99"):

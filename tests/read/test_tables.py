@@ -412,3 +412,12 @@ def test_a_value_outside_gets_advice_for_what_its_column_holds(
     with pytest.raises(wn.InputError) as caught:
         wn.read_table(tmp_path / "t.csv", schema={"x": form})
     assert said in str(caught.value) and "takes spaces away" in str(caught.value)
+
+
+def test_what_is_public_of_a_table_takes_another_relation_like_the_table() -> None:
+    said = wn.plan.table({"age": 90}, rows=1000)
+    added = said.under("add-remove")
+    assert added == wn.plan.table({"age": 90}, rows=1000, relation="add-remove")
+    assert added.under("substitution") == said
+    with pytest.raises(wn.ParameterError, match="relation"):
+        said.under("bounded")

@@ -6,12 +6,13 @@ from dataclasses import fields
 from typing import Any
 
 import winnow as wn
+from reference.choosing import chooser
 from winnow.ask.independent_sizing import sized_independent
 from winnow.ask.request import Ask
 from winnow.ask.sizes import WeightsSizes
 from winnow.ask.sizing import sized_weights
 from winnow.ask.terms import Terms
-from winnow.core.options import Methods, chooser
+from winnow.core.options import Methods
 
 _CHOOSER = chooser(Ask)
 assert _CHOOSER is not None and isinstance(_CHOOSER.option, Methods)

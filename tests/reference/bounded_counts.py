@@ -41,11 +41,15 @@ def weighed_counts(
     salt: str,
     within: Sequence[str] | None = None,
 ) -> dict[str, int]:
-    """The weights that every engine has to give: 1024/sqrt(d) for each of d items, rounded down."""
+    """The weights that every engine has to give: 1024/sqrt(d) for each of d items, rounded down.
+
+    The d items are those of the first ``most`` of a person that are ``within``.
+    """
     totals: Counter[str] = Counter()
-    left = [(user, item) for user, item in rows if within is None or str(item) in within]
-    for own, kept in _kept(left, most, salt):
-        totals.update(dict.fromkeys(kept, math.isqrt(2**20 // min(len(own), most))))
+    for _, kept in _kept(rows, most, salt):
+        left = [item for item in kept if within is None or item in within]
+        if left:
+            totals.update(dict.fromkeys(left, math.isqrt(2**20 // len(left))))
     return dict(totals)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import winnow as wn
-from winnow.core.options import Methods, chooser
+from reference.choosing import chooser
+from winnow.core.options import Methods
 from winnow.plan import SelectExpected, TopKSimulation
 from winnow.select.methods import Sizes
 from winnow.select.plan.top_k.simulation import simulated

@@ -204,3 +204,9 @@ def test_no_rows_in_bins_have_a_mean_beyond_the_hulls(seed: int) -> None:
     assert (shares @ edges[1:] <= high + 1e-12).all()
     less, more = spread.beyond(mean - 0.3, mean + 0.2)
     assert (mean - low <= less + 1e-12).all() and (high - mean <= more + 1e-12).all()
+
+
+def test_no_table_with_values_points_to_moments() -> None:
+    table = wn.read_table(small_groups(), schema=SCHEMA)
+    with pytest.raises(wn.ParameterError, match="gives sums and means of the whole"):
+        wn.tabulate(table, None, values=["hours"], epsilon=1)

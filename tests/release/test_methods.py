@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import winnow as wn
+from reference.choosing import chooser
 from reference.inside import Rows, Sealed, SealedTable, unsafe_true_answers
 from winnow import Relation
-from winnow.core.options import Methods, chooser
+from winnow.core.options import Methods
 from winnow.release.choice import choose, compare
 from winnow.release.methods import METHODS, ReleaseMethod
 from winnow.release.plan import terms_of

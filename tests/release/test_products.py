@@ -29,7 +29,7 @@ from winnow.release.tables.on_trees import on_trees
 from winnow.release.tables.settings import TablesSettings, tables_settings
 from winnow.release.tables.trees import Tree
 from winnow.release.terms import ReleaseTerms
-from winnow.serve import orders
+from winnow.serve import workloads
 from winnow.serve.bodies import WorkloadPiece
 from winnow.serve.client import pieces_of
 
@@ -236,9 +236,9 @@ def test_commands_and_servers_take_products() -> None:
     sums = wn.prefixes("age") * (wn.marginals("sex") + wn.ranges("race"))
     sent = json.loads(json.dumps(pieces_of(wn.prefixes("age") * wn.marginals("sex"))))
     assert sent == [{"product": [{"prefixes": "age"}, {"table": ["sex"]}]}]
-    received = orders.workload_of(msgspec.convert(sent, list[WorkloadPiece])).over(schema)
+    received = workloads.workload_of(msgspec.convert(sent, list[WorkloadPiece])).over(schema)
     pieces = msgspec.convert(pieces_of(sums), list[WorkloadPiece])
-    several = orders.workload_of(pieces).over(schema)
+    several = workloads.workload_of(pieces).over(schema)
     labels = [wanted.label(i) for i in range(wanted.size)]
     assert [said.label(i) for i in range(said.size)] == labels
     assert [received.label(i) for i in range(received.size)] == labels[: received.size]

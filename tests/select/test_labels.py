@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import winnow as wn
 from reference.audited import chi_square_p_value
+from reference.inside import open_sealed
 from winnow.audit.numerics import gaussian_upper_tail
 from winnow.cli.app import app
 from winnow.core.relation import Relation
@@ -128,6 +129,18 @@ def test_weight_goes_from_labels_that_nearly_nobody_has_to_those_of_many() -> No
         for rounds in (1, 2)
     )  # fmt: skip
     assert sum(one) < 8 <= sum(two)
+
+
+def test_the_second_round_brings_no_label_that_a_person_did_not_have_in_the_first() -> None:
+    rows = [("one", "rare"), *((f"u{u}", "rare") for u in range(40))]
+    rows += [(f"u{u}", f"own {u} {i}") for u in range(40) for i in range(50)]
+    log = pd.DataFrame(rows, columns=["who", "what"])
+    counted = wn.counts(log, item="what", person="who", reading=wn.Reading(salt="s"))
+    people = open_sealed(counted.weighed.people) if counted.weighed else None
+    assert people is not None
+    first, second = people.summed(1), people.summed(1, ["rare"])
+    assert second.items == ["rare"]  # which one person brought there, and few others chose
+    assert second.values[0] == first.values[list(first.items).index("rare")] < 10 * GRID
 
 
 def test_names_that_stay_in_an_engine_have_one_round() -> None:

@@ -12,6 +12,7 @@ import pytest
 from scipy import stats
 
 import winnow as wn
+from reference.choosing import chooser
 from reference.inside import Tape, discrete_laplace_array
 from reference.mechanisms import (
     ApproximateOneshot,
@@ -26,7 +27,7 @@ from reference.mechanisms import (
 )
 from winnow import InputError, Sealed, SealedCounts
 from winnow.core.noisy_top import cube as gamma_module
-from winnow.core.options import Methods, chooser
+from winnow.core.options import Methods
 from winnow.privacy import pure_cost, zcdp_cost, zcdp_rho
 from winnow.select.label_methods import OF_PRIVATE_LABELS
 from winnow.select.mechanisms.noisy_counts import WithCounts
@@ -259,6 +260,21 @@ def test_gamma_places_left_open_by_floats_are_refined_exactly(
 
     monkeypatch.setattr(gamma_module, "noise", blurred)
     assert [GammaMechanism(1.0, 3).of_scores(scores, UTILITY, t) for t in tapes] == sharp
+
+
+def test_far_leaders_leave_the_order_of_a_long_gamma_list_to_floats(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is not known of the radius moves scores by how far they lie from the middle one."""
+    scores = np.random.default_rng(0).integers(0, 50, 4000)
+    scores[:3] = 10**7
+
+    def refused(*_: Any) -> Any:
+        raise AssertionError("refined")
+
+    monkeypatch.setattr(gamma_module._Exact, "of", refused)
+    for seed in range(30):
+        gamma_module.largest_in_cube(scores, Fraction(1), 2000, Tape.seeded(seed))
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 5), Fraction(2), Fraction("33.3")])

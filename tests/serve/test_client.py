@@ -124,6 +124,9 @@ def test_results_look_like_those_of_the_library(ann: Client) -> None:
     counted = ann.histogram("people", "age", bins=2, epsilon=0.5)
     assert counted.value.labels == tuple(counted.value.to_columns()["bin"])
     assert len(counted.value.estimate) == 2
+    line = ann.regress("people", "age", ["colour"], epsilon=0.5).value
+    assert line.terms == ("intercept", "colour = green", "colour = blue")
+    assert line.predict({"colour": ["red"]})[0] == line.coefficient[0]
 
 
 def test_a_synthetic_table_has_the_labels_of_the_schema(ann: Client) -> None:

@@ -13,6 +13,8 @@ import httpx
 import pytest
 
 from serve.served import CANARY, Served, config_of, declarations, serving, write_data
+from winnow.privacy.ledger.spending import SHOWN_DELTA, spent_of
+from winnow.privacy.refusals import ODOMETER
 from winnow.serve.declarations import Declaration, Questions
 from winnow.serve.screens import PAGES
 
@@ -342,6 +344,9 @@ def test_an_analyst_has_one_spending_on_the_page_of_a_dataset(served: Served) ->
     charges = page[page.index("<summary>All charges") : page.index('id="shares"')]
     assert '<th scope="col" class="number">used by everyone</th>' in charges  # beside her name
     assert "by how much a charge raised what everyone has used" in page and 'href="#shares"' in page
+    ledger = served.service.ledger  # the words of ``winnow ledger show``
+    assert spent_of(ledger.entries("people"))["people"].told(SHOWN_DELTA) in page
+    assert page.count(ODOMETER) == 1 and "at delta" in page
 
 
 def test_what_a_charge_takes_and_leaves_stands_beside_why_these_need_not_add_up(

@@ -42,13 +42,11 @@ FALLBACK = Fraction(1, 4)
 LOWER = 0.5
 """The bound has to fall to this part of what it is without them."""
 PAIRS, SINGLE = 2, 1
+"""The columns of a table that a session may start from."""
 MIX, SINGLE_MIX = 0.01, 0.1
 """The part of the even distribution in the start, from pairs and from single columns."""
-MOST_UPDATES_WARM = 200
-FEWEST_UPDATES = 20
+MOST_UPDATES_WARM, FEWEST_UPDATES = 200, 20
 """After pairs of columns: the most updates and the fewest."""
-COSTS = 1.25
-"""By so much what answers usually keep to may grow for independent answers at the end."""
 
 EVEN = 0.08
 """What the even distribution is off in the mean, as a part of the rows, on questions about half of
@@ -69,6 +67,7 @@ _MOST_WORK = 1 << 25
 _PART = 4
 """Of the updates of a hypothesis that knows nothing, so few are paid for after pairs."""
 _LEAST = 3.0
+"""Updates for each nat of entropy, at least, where the session ends with them."""
 
 Sizer = Callable[[Terms], Sized[WeightsSizes]]
 
@@ -171,9 +170,9 @@ def better_start(terms: Terms, sized: Sizer) -> Sized[WeightsSizes]:
 def _from_tables(terms: Terms, sized: Sizer) -> Sized[WeightsSizes] | None:
     """The sizes with all pairs of columns, and independent answers at the end where they help.
 
-    That is where the bound on all errors falls to a half, and what answers usually keep to hardly
-    grows. Where it falls by less, the largest errors of a hypothesis that has learned what it could
-    were no worse than those of the noise at the end, in ``benchmarks/interactive.py`` with hostile
+    That is where the bound on all errors falls to a half. Where it falls by less, the largest
+    errors of a hypothesis that has learned what it could were no worse than those of the noise at
+    the end, in ``benchmarks/interactive.py`` with hostile
     questions.
     """
     if not isinstance(terms.method.fallback, str):
@@ -182,8 +181,7 @@ def _from_tables(terms: Terms, sized: Sizer) -> Sized[WeightsSizes] | None:
     ending = _with_tables(terms.by(fallback=FALLBACK), sized)
     if without is None or ending is None:
         return without
-    lower = ending.sizes.bound <= LOWER * without.sizes.bound
-    return ending if lower and ending.sizes.usual <= COSTS * without.sizes.usual else without
+    return ending if ending.sizes.bound <= LOWER * without.sizes.bound else without
 
 
 def _with_tables(terms: Terms, sized: Sizer) -> Sized[WeightsSizes] | None:

@@ -84,6 +84,14 @@ _EXACT = "all bounds hold, so the result is that of ideal arithmetic: a function
 
 CHOICES: tuple[PrivateChoice, ...] = (
     PrivateChoice(
+        "winnow.core.threads",
+        "how many candidates or rows there are, where that is private",
+        "one thread; several, each with a range of them",
+        "value",
+        "every bit of noise has an address, and ranges are put together by rules that do not "
+        "depend on where they end (tests/core/test_threads.py: 1, 2, 3 and 7 threads)",
+    ),
+    PrivateChoice(
         "winnow.core.noisy_top.draw",
         "how many items a filter leaves, and whether their noisy scores are apart",
         "the only one left wins; bounds in float64; more bits and digits",

@@ -7,7 +7,7 @@ choices, delta and rho for Gaussian noise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -33,15 +33,19 @@ TOLERANCE = 1e-9
 """Relative; quadrature is good to 1e-13."""
 
 
-class Audited(Protocol):
+class WithPromise(Protocol):
+    """What an audit needs of a mechanism: without a name it is called by its class."""
+
+    def promise(self, relation: Relation, /) -> Promise:
+        """What it is charged."""
+
+
+class Audited(WithPromise, Protocol):
     """What every mechanism says of itself."""
 
     @property
     def name(self) -> str:
         """What the receipt calls it."""
-
-    def promise(self, relation: Relation, /) -> Promise:
-        """What it is charged."""
 
 
 class Measuring(Audited, Protocol):
@@ -58,7 +62,7 @@ class Measuring(Audited, Protocol):
 
 def enumeration(
     claim: str,
-    mechanism: Audited,
+    mechanism: WithPromise,
     relation: Relation | None,
     claimed: float,
     measured: float,
@@ -66,6 +70,7 @@ def enumeration(
     *,
     case: str = "",
     also: bool = True,
+    tolerance: float = TOLERANCE,
 ) -> AuditResult:
     """What an enumeration found, against the claim; ``also`` says whether all else held.
 
@@ -74,14 +79,44 @@ def enumeration(
     return AuditResult(
         "enumeration",
         claim,
-        mechanism.name + case,
+        (getattr(mechanism, "name", None) or type(mechanism).__name__) + case,
         "both" if relation is None else str(relation),
         mechanism.promise(relation or Relation.SUBSTITUTION).citation,
         claimed,
         measured,
-        measured <= claimed * (1 + TOLERANCE) and also,
+        measured <= claimed * (1 + tolerance) and also,
         searched,
     )
+
+
+def largest(
+    claim: str,
+    mechanism: WithPromise,
+    relation: Relation | None,
+    claimed: float,
+    told: Iterable[float],
+    searched: str = "over {} pairs of neighbours",
+    *,
+    case: str = "",
+    tolerance: float = TOLERANCE,
+) -> AuditResult:
+    """One result: the largest of what the outputs of pairs of neighbours tell; they are counted."""
+    found = list(told)
+    worst, searched = max(found, default=0.0), searched.format(len(found))
+    return enumeration(
+        claim, mechanism, relation, claimed, worst, searched, case=case, tolerance=tolerance
+    )
+
+
+def listing(
+    claim: str, mechanism: str, citation: str, wanted: int, missing: Sequence[str]
+) -> AuditResult:
+    """One result: whether all of so many are there that have to be."""
+    detail = f"missing: {', '.join(missing)}" if missing else "none is missing"
+    return AuditResult(
+        "enumeration", claim, mechanism, "both", citation, wanted, wanted - len(missing),
+        not missing, detail,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from winnow.audit.cases import (
     on_private_labels,
     selections,
 )
-from winnow.audit.driver import TOLERANCE
+from winnow.audit.driver import TOLERANCE, enumeration, listing
 from winnow.audit.neighbours import Boxes, Integers
 from winnow.audit.probabilities import Model, hockey_stick
 from winnow.audit.result import AuditResult
@@ -98,17 +98,8 @@ def every_row_is_enumerated() -> AuditResult:
         for row in selecting
         if (row.citation, f"Released: {row.released}") not in audited
     ]
-    return AuditResult(
-        "enumeration",
-        "Every selection in the guarantee table is enumerated.",
-        "the guarantee table",
-        "both",
-        "",
-        len(selecting),
-        len(selecting) - len(missing),
-        not missing,
-        f"missing: {', '.join(missing)}" if missing else "none is missing",
-    )
+    claim = "Every selection in the guarantee table is enumerated."
+    return listing(claim, "the guarantee table", "", len(selecting), missing)
 
 
 def enumerate_case(case: Case, *, quick: bool = False) -> Iterator[AuditResult]:
@@ -118,38 +109,33 @@ def enumerate_case(case: Case, *, quick: bool = False) -> Iterator[AuditResult]:
     rho = float(zcdp_cost(event).rho)
     measured = measure(case.model, case.declared.boxes, epsilon, quick=quick)
     where = f"{case.mechanism.name}, {case.declared.name}"
-    common = (case.mechanism.name, str(case.declared.relation), case.promise.citation)
+    common = (case.mechanism, case.declared.relation)
     searched = f"{measured.pairs} pairs of neighbours"
     if delta:
-        yield AuditResult(
-            "enumeration",
+        yield enumeration(
             f"{where}: between neighbours the outputs are (epsilon, delta)-close at "
             f"epsilon={epsilon:g}.",
             *common,
             delta,
             measured.delta,
-            measured.delta <= delta * (1 + TOLERANCE),
             f"delta measured over {searched}; largest at {measured.worst_for_delta}",
         )
         return
-    yield AuditResult(
-        "enumeration",
+    yield enumeration(
         f"{where}: no output's log-probability moves by more than epsilon between neighbours.",
         *common,
         epsilon,
         measured.epsilon,
-        measured.epsilon <= epsilon * (1 + TOLERANCE) and measured.rho <= rho * (1 + TOLERANCE),
         f"over {searched}; largest at {measured.worst}; "
         f"rho {measured.rho:.4g} of {rho:.4g} charged",
+        also=measured.rho <= rho * (1 + TOLERANCE),
     )
     if isinstance(event, BoundedRange):
-        yield AuditResult(
-            "enumeration",
+        yield enumeration(
             f"{where}: between neighbours all log ratios lie in one interval of length epsilon.",
             *common,
             epsilon,
             measured.range,
-            measured.range <= epsilon * (1 + TOLERANCE),
             f"over {searched}",
         )
 

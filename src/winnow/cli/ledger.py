@@ -35,8 +35,6 @@ winnow ledger verify ledger.db --head 12:9f2c...
 winnow ledger export ledger.db --out charges.csv
 """
 
-_DELTA = 1e-6
-"""At which what was spent so far is shown; the library says it at any."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 PlaceArgument = Annotated[
@@ -148,7 +146,7 @@ def show(place: PlaceArgument, key: KeyOption = None, json: JsonOption = False) 
     is bookkeeping.
     """
     from winnow.cli.printing import console, grid, show_json
-    from winnow.privacy.ledger.spending import spent_of
+    from winnow.privacy.ledger.spending import SHOWN_DELTA, spent_of
     from winnow.privacy.refusals import COMPOSING, ODOMETER
 
     ledger = opened(place, key)
@@ -164,7 +162,7 @@ def show(place: PlaceArgument, key: KeyOption = None, json: JsonOption = False) 
     for d in datasets:
         screen.print(f"{d.label}: {d.guarantee}, whatever is released", markup=False)
         if d.charges:
-            screen.print(f"  spent so far: {spent[d.label].told(_DELTA)}", markup=False)
+            screen.print(f"  spent so far: {spent[d.label].told(SHOWN_DELTA)}", markup=False)
     for d in datasets:
         if d.unstated:
             screen.print(
@@ -273,7 +271,7 @@ def _charge_row(entry: Entry) -> tuple[str, ...]:
 
 
 def _document(ledger: Ledger, datasets: list[Dataset], entries: list[Entry]) -> dict[str, Any]:
-    from winnow.privacy.ledger.spending import spent_of
+    from winnow.privacy.ledger.spending import SHOWN_DELTA, spent_of
     from winnow.privacy.rounding import stated_at_most
 
     spent = spent_of(entries)
@@ -291,7 +289,7 @@ def _document(ledger: Ledger, datasets: list[Dataset], entries: list[Entry]) -> 
                 "left": stated_at_most(d.cap.room(d.used).size),
                 "delta_limit": float(d.cap.limit_after(d.used).delta),
                 "delta_used": float(d.used.delta),
-                "spent_so_far": spent[d.label].reading(_DELTA),
+                "spent_so_far": spent[d.label].reading(SHOWN_DELTA),
                 "charges": d.charges,
                 "charges_without_unit": d.unstated,
                 "opened": d.opened,

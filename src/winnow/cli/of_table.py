@@ -7,15 +7,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
 from winnow.cli.options import (
     ASKED,
-    AssumedRowsPerPersonOption,
+    ColumnsOption,
     JsonOption,
     OutOption,
+    SchemaOption,
     SeedOption,
+    bound_of,
     option,
     plot_of,
     relation_of_people,
+    some_of,
 )
 from winnow.cli.private_table import PrivateTable
 from winnow.cli.recording import UNRECORDED, Record, warn_of_other_labels
@@ -26,6 +31,7 @@ from winnow.errors import ParameterError
 if TYPE_CHECKING:
     from winnow.core.released import Released
     from winnow.core.schema import Schema
+    from winnow.read.about import AboutTable
 
 MOST_SHOWN = 200
 """Numbers that a terminal shows."""
@@ -165,23 +171,46 @@ SHOWN, DRAWN = TableRun(), DrawnRun()
 class AssumedTable:
     """The options of every plan about a table that is still to come."""
 
-    max_rows: AssumedRowsPerPersonOption = 1
+    schema: SchemaOption
+    columns: ColumnsOption = None
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            "-n",
+            "--rows",
+            metavar="N",
+            help="How many rows the table has; a public or assumed number.",
+            rich_help_panel=ASKED,
+        ),
+    ] = None
+    max_rows: Annotated[
+        str,
+        option("--max-rows", "L", "The most rows of one person; of tabulate also auto.", ASKED),
+    ] = "1"
     relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION
     json: JsonOption = False
 
-    def show(self, schema: Schema, request: Any, rows: int | None = None) -> None:
-        """Print the plan of a request for such a table, of the columns that it uses."""
-        from winnow.cli.printing import show_plan
+    def declared(self, *also: str) -> Schema:
+        """The schema of the columns that are used, and of those needed besides."""
+        from winnow.core.schema import Schema
+
+        return some_of(Schema.parse(self.schema), self.columns, *also)
+
+    def about(self, declared: Schema) -> AboutTable:
+        """What is public of such a table."""
         from winnow.read.about import table
 
+        most = bound_of("--max-rows", self.max_rows) or 1
+        return table(declared, rows=self.rows, relation=self.relation, max_rows=most)
+
+    def show(self, request: Any) -> None:
+        """Print the plan of a request for such a table, of the columns that it uses."""
+        from winnow.cli.printing import show_plan
+
         used = request.used
-        declared = schema if used is None else schema.subset(used)
-        about = table(declared, rows=rows, relation=self.relation, max_rows=self.max_rows)
+        declared = self.declared(*(used or ()))
+        about = self.about(declared if used is None else declared.subset(used))
         show_plan(request.plan(about), json=self.json)
-
-
-ASSUMED = AssumedTable()
-"""One row of each person, and the usual relation of tables."""
 
 
 def show_numbers(

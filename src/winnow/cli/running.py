@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from winnow.cli.reporting import Manner, manner, reported
+from winnow.core.threads import everywhere
 from winnow.errors import ParameterError
 
 RUNNING = "How it runs"
@@ -55,6 +56,18 @@ class Running:
         ),
     ] = None
 
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            "--threads",
+            metavar="N",
+            min=1,
+            help="How many threads large draws may take; by default all processors. What is "
+            "released is the same for any number.",
+            rich_help_panel=RUNNING,
+        ),
+    ] = None
+
     @contextmanager
     def run(self, command: str, given: dict[str, Any], *, releases: bool) -> Iterator[None]:
         """Around a command: quiet, logged and with errors as JSON where that is asked for."""
@@ -62,7 +75,7 @@ class Running:
         how = Manner(json=json, quiet=self.quiet, log=self.log_json)
         before = manner.set(how)
         try:
-            with reported(), ExitStack() as around:
+            with reported(), everywhere(self.threads), ExitStack() as around:
                 if self.log_json:
                     around.enter_context(_logged(command, given))
                 if self.quiet and not json:

@@ -83,6 +83,8 @@ def log_of_one(x: float) -> float:
     return exponent * LN2 + two_atanh((mantissa - 1.0) / (mantissa + 1.0))
 
 
+FIRST_BITS = 128
+"""How many bits of an item the first of several attempts looks at."""
 _INFINITY = Decimal("Infinity")
 
 
@@ -207,7 +209,7 @@ def refined(attempt: Callable[[Arithmetic, int], T | None]) -> T:
     An attempt that leaves open what it compares answers None. The bits of a tape are without an
     end, and what is compared here is equal with probability 0, so one of them has an answer.
     """
-    digits, bits = 40, 128
+    digits, bits = 40, FIRST_BITS
     while True:
         answer = attempt(Arithmetic(digits), bits)
         if answer is not None:

@@ -23,6 +23,10 @@ from winnow.core.arithmetic import floor_of, is_above, log_of_one
 from winnow.core.bounded import clock_of, first_clocks, noise, noise_of_one
 from winnow.core.laws import Law
 from winnow.core.tape import CHUNK, BitStream, Tape, Words
+from winnow.core.threads import each, ranges
+
+MANY_NOISES = 1 << 17
+"""So many numbers are worth a thread of their own: they take some 10 ms."""
 
 
 def bernoulli_exp(stream: BitStream, gamma: Fraction) -> bool:
@@ -94,11 +98,14 @@ def discrete_laplace_array(
     leaves a floor open, more bits of the tape decide it.
     """
     result = np.empty(size, np.int64)
-    for first in range(0, size, CHUNK):
-        part = slice(first, min(first + CHUNK, size))
-        count = part.stop - part.start
-        steps = floors_of_clocks(tape, 2 * (start + part.start), 2 * count, scale)
-        result[part] = steps[::2] - steps[1::2]
+
+    def draw(part: tuple[int, int]) -> None:
+        for first in range(*part, CHUNK):
+            last = min(first + CHUNK, part[1])
+            steps = floors_of_clocks(tape, 2 * (start + first), 2 * (last - first), scale)
+            result[first:last] = steps[::2] - steps[1::2]
+
+    each(draw, ranges(size, MANY_NOISES, CHUNK))
     return result
 
 
@@ -169,9 +176,13 @@ def discrete_gaussian_array(tape: Tape, size: int, variance: Fraction) -> Intege
     if not 0 < variance < 2**100:
         raise ValueError("variance out of range")
     result = np.zeros(size, np.int64)
-    for first in range(0, size, _CHUNK):
-        last = min(first + _CHUNK, size)
-        result[first:last] = _filled(tape.child(f"part-{first}"), last - first, variance)
+
+    def draw(part: tuple[int, int]) -> None:
+        for first in range(*part, _CHUNK):
+            last = min(first + _CHUNK, part[1])
+            result[first:last] = _filled(tape.child(f"part-{first}"), last - first, variance)
+
+    each(draw, ranges(size, MANY_NOISES, _CHUNK))
     return result
 
 
@@ -240,24 +251,26 @@ def _scale(variance: Fraction) -> Fraction:
 
 def _kept(tape: Tape, candidates: Integers, variance: Fraction) -> NDArray[np.bool_]:
     """Which clocks exceed their g, exactly."""
-    size = len(candidates)
-    clock, clock_error = noise(
-        Law.EXPONENTIAL, tape.words(0, size), tape.extension(np.arange(size), 0)[:, 0], None
-    )
+    words = tape.words(0, len(candidates))
     centre = variance / _scale(variance)
     distance = np.abs(candidates).astype(np.float64) - float(centre)
     rounding = 2.0**-52 * (np.abs(candidates) + float(centre))
     wide = 2.0 * float(variance)
     exponent = distance * distance / wide
-    error = (
-        clock_error
-        + _RELATIVE * exponent
-        + (2.0 * np.abs(distance) + rounding) * rounding / wide * (1.0 + 2.0**-40)
+    error = _RELATIVE * exponent + (2.0 * np.abs(distance) + rounding) * rounding / wide * (
+        1.0 + 2.0**-40
     )
+    clock, known = first_clocks(words)
     gap = clock - exponent
     kept = gap > 0
-    for place in np.flatnonzero(~(np.abs(gap) > error)):
-        kept[place] = _exceeds(tape, int(place), int(candidates[place]), variance)
+    unsure = np.flatnonzero(~(np.abs(gap) > known + error))
+    if len(unsure):
+        extension = tape.extension(unsure, 0)[:, 0]
+        clock, known = noise(Law.EXPONENTIAL, words[unsure], extension, None)
+        gap = clock - exponent[unsure]
+        kept[unsure] = gap > 0
+        for place in unsure[~(np.abs(gap) > known + error[unsure])]:
+            kept[place] = _exceeds(tape, int(place), int(candidates[place]), variance)
     return np.asarray(kept, np.bool_)
 
 

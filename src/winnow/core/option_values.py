@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from winnow.errors import ParameterError
@@ -27,6 +28,10 @@ def check_value(field: Field, option: Option, value: Any) -> None:
         if value not in (True, False) or not isinstance(value, bool):
             raise ParameterError(f"{field.name}={shown(value)} is not True or False")
         return
+    if option.metavar == "COLUMN" and not isinstance(value, str):
+        raise ParameterError(f"{field.name}={shown(value)} is not a name; give a text")
+    if field.names:
+        _check_names(field, value)
     if field.simple not in (int, float):
         return
     bounds = (option.least, option.above, option.most, option.below)
@@ -56,6 +61,19 @@ def _check_pair(field: Field, value: Any) -> None:
         raise ParameterError(f"{field.name}={shown(value)} is not a pair; give two numbers")
     for number in value if two else (value,):
         exact(field.name, number)
+
+
+def _check_names(field: Field, value: Any) -> None:
+    """Refuse what is not a list of names, each once."""
+    if isinstance(value, str):
+        raise ParameterError(
+            f"{field.name}={shown(value)} is a text and not a list; "
+            f"give a list of names: [{shown(value)}]"
+        )
+    if not isinstance(value, Sequence) or not all(isinstance(each, str) for each in value):
+        raise ParameterError(f"{field.name}={shown(value)} is not a list of names; give one")
+    if len(set(value)) < len(value):
+        raise ParameterError(f"{field.name}={list(value)} names one twice; name each once")
 
 
 def _number(field: Field, value: Any) -> Any:

@@ -70,6 +70,10 @@ class Option:
 
 EPSILON = Option("The privacy loss of this call in total.", "E", above=0)
 """The option that every request has."""
+LEVEL = Option(
+    "The probability with which each interval holds; it costs nothing.", "P", above=0, below=1
+)
+COLUMN = Option("The column: numbers on a public grid, or codes.", "COLUMN")
 
 
 @dataclass(frozen=True)
@@ -176,6 +180,11 @@ class Field:
         return str not in self.kinds and any(part not in (str, int) for part in lists)
 
     @property
+    def names(self) -> bool:
+        """Whether it takes a list of names."""
+        return self.kinds == (Sequence[str],)
+
+    @property
     def single(self) -> bool:
         """Whether it takes one number."""
         return float in self.kinds
@@ -237,11 +246,6 @@ def _options(record: type[Any]) -> Iterator[Field]:
             option = next((one for one in about if isinstance(one, Option | Methods)), None)
             if option is not None:
                 yield Field(each.name, plain, option, each.default)
-
-
-def chooser(record: type[Any]) -> Field | None:
-    """The option of a request that chooses its method, where it has one."""
-    return next((f for f in options(record) if isinstance(f.option, Methods)), None)
 
 
 class Checked:

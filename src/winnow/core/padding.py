@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from winnow.core.checks import Real, exact, positive
+from winnow.core.threads import using
 from winnow.errors import ParameterError
 from winnow.foreign import shown
 
@@ -30,9 +31,10 @@ _LONGEST = 10**7
 
 
 class Padding:
-    """The clock of one call, from its beginning."""
+    """The clock of one call, from its beginning, and on how many threads it draws."""
 
-    def __init__(self, pad_to: PadTo) -> None:
+    def __init__(self, pad_to: PadTo, threads: int | None = None) -> None:
+        self._threads = threads
         self._begun = time.monotonic()
         self._asked = checked(pad_to)
         self._step: float | None = None
@@ -45,12 +47,17 @@ class Padding:
         ``planned`` tells the public time of the plan, if that was asked for. Ctrl-C is not held.
         """
         if self._asked is None:
-            yield
+            if self._threads is None:
+                yield
+                return
+            with using(self._threads):
+                yield
             return
         step = planned() if self._asked == PLAN else float(self._asked)
         self._step = step
         try:
-            yield
+            with using(self._threads):
+                yield
         except Exception:
             self._wait(step)
             raise

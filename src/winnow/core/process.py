@@ -7,13 +7,18 @@ use what was paid once, and two answers with one noise value give their differen
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeVar
 
 from winnow.errors import GrantError, ParameterError
 from winnow.foreign import shown
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
 
@@ -113,14 +118,17 @@ def in_thread(work: Callable[[], T], stop: Callable[[], object]) -> T:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Linear algebra on one thread, where the package that can say so is installed.
+    """Linear algebra on one thread: with the same rounding on every machine.
 
     Small matrices are slower on several, and far slower on a machine that is busy.
     """
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:
+    with _libraries("scipy.linalg" in sys.modules).limit(limits=1, user_api="blas"):
         yield
-        return
-    with threadpool_limits(1, "blas"):
-        yield
+
+
+@lru_cache(maxsize=2)
+def _libraries(scipy: bool) -> ThreadpoolController:
+    """What is loaded of linear algebra; SciPy brings its own."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from winnow.core.checks import Real
 from winnow.core.options import Checked
 from winnow.core.padding import Padding, PadTo, check_progress
+from winnow.core.threads import checked
 from winnow.core.wanted import UNKNOWN, epsilon_for
 from winnow.errors import ParameterError
 from winnow.foreign import shown
@@ -23,19 +24,23 @@ class Run:
     ``memory`` bounds what a plan may use. ``pad_to`` holds the result (and an error after the
     charge) back until that many seconds after the call, or until a multiple of that if it takes
     longer; "plan" takes four times a public estimate. ``progress`` is called with (steps done,
-    steps in all).
+    steps in all). ``threads`` is how many
+    threads a large draw may take: by default WINNOW_THREADS of the environment, or all processors.
+    What is released is the same for any number.
     """
 
     memory: str | int = "4GB"
     pad_to: PadTo = None
     progress: Callable[[int, int], None] | None = None
+    threads: int | None = None
 
     def __post_init__(self) -> None:
         check_progress(self.progress, self.pad_to)
+        checked(self.threads)
 
     def padding(self) -> Padding:
-        """The clock of a call that begins now."""
-        return Padding(self.pad_to)
+        """The clock of a call that begins now, and the threads of its draw."""
+        return Padding(self.pad_to, self.threads)
 
 
 def run_of(run: object) -> Run:
@@ -44,7 +49,7 @@ def run_of(run: object) -> Run:
         return Run()
     if not isinstance(run, Run):
         raise ParameterError(
-            f"run={shown(run)} is not a wn.Run; give wn.Run(memory=, pad_to=, progress=)"
+            f"run={shown(run)} is not a wn.Run; give wn.Run(memory=, pad_to=, progress=, threads=)"
         )
     return run
 

@@ -18,6 +18,7 @@ from winnow.core.padding import SPARE, Padding
 from winnow.core.relation import Relation
 from winnow.core.released import Receipt, Released
 from winnow.core.tape import Randomness, Tape, WrittenKey
+from winnow.core.threads import available
 from winnow.core.unit import Unit
 from winnow.errors import GrantError, ParameterError, RelationMismatch
 from winnow.privacy import Budget, Event, Grant, Guarantee, Promise, describe, single_use_grant
@@ -80,6 +81,7 @@ def _check(plan: Plan[D, R], data: D) -> None:
             f"the plan is for data under {plan.relation}, and these are under {data.relation}; "
             "plan again for these"
         )
+    available()  # WINNOW_THREADS is refused before the charge
     plan.check(data)
 
 

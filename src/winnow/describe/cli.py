@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from winnow.cli.derived import Typed
-from winnow.cli.of_table import ASSUMED, DRAWN, AssumedTable, DrawnRun
-from winnow.cli.options import (
-    ColumnsOption,
-    SchemaOption,
-    some_of,
-)
+from winnow.cli.of_table import DRAWN, AssumedTable, DrawnRun
 from winnow.cli.private_table import PrivateTable
 from winnow.cli.reporting import reported
-from winnow.describe.request import Describe
+from winnow.describe.request import Describe, PlannedDescription
 
 EXAMPLES = """\
 Examples:
@@ -43,14 +38,6 @@ winnow plan describe --schema schema.json --epsilon 1
 
 
 @reported()
-def plan(
-    schema: SchemaOption,
-    asked: Typed[Describe],
-    columns: ColumnsOption = None,
-    assumed: AssumedTable = ASSUMED,
-) -> None:
+def plan(assumed: AssumedTable, asked: Typed[PlannedDescription]) -> None:
     """Predict the errors of a description; no data are read and nothing is spent."""
-    from winnow.core.schema import Schema
-
-    declared = some_of(Schema.parse(schema), columns)
-    assumed.show(declared, asked())
+    assumed.show(asked())

@@ -16,7 +16,7 @@ from winnow.core.plan import Plan
 from winnow.core.schema import Schema
 from winnow.core.together import Together
 from winnow.core.unit import counted
-from winnow.describe.request import Describe
+from winnow.describe.request import Describe, PlannedDescription
 from winnow.describe.result import ColumnSummary, Description, summed_up
 from winnow.errors import ParameterError
 from winnow.numbers.histogram.bins import Bins, bins_column, even_bins
@@ -106,12 +106,13 @@ class DescribePlan(TablePlan[Description]):
         return lines
 
 
-@takes(Describe)
-def describe(about: AboutTable | SealedTable, asked: Describe) -> DescribePlan:
+@takes(PlannedDescription)
+def describe(about: AboutTable | SealedTable, asked: PlannedDescription) -> DescribePlan:
     """Predict what ``winnow.describe`` charges and how far off it is; nothing is read or spent.
 
     ``about`` is a sealed table, of which only what is public is looked at, or
-    ``wn.plan.table(schema)`` where there is none yet. ``plan.run(table, budget=)`` releases it.
+    ``wn.plan.table(schema)`` where there is none yet. ``error=`` (the largest standard error of a
+    count, in rows) finds the epsilon for it. ``plan.run(table, budget=)`` releases it.
     """
     return asked.plan(about)
 

@@ -129,10 +129,6 @@ _LONGEST_SET = 2_000
 """Public numbers of an adaptive set are k (k + 1)/2: of longer ones they take seconds."""
 
 
-_ENOUGH = {"limited-domain": 0.8}
-"""The part of its needed support from which on a selection finds more than weighted counts."""
-
-
 @dataclass(frozen=True)
 class WantedItemsets:
     """What is wanted, and what is public of the itemsets: all that a method may know."""
@@ -232,7 +228,7 @@ def _looking(asked: WantedItemsets) -> ItemsetChoice | None:
     found = rest.compared()
     best = min(found, key=lambda word: found[word][1])
     selection, support = found[best]
-    needed = int(min(_ENOUGH.get(best, 1.0) * support, 2.0**50))
+    needed = int(min(support, 2.0**50))
     counts = WeightedCounts(
         rest.epsilon, asked.delta, asked.k, asked.total is None, asked.accountant, asked.max_items
     )

@@ -28,6 +28,7 @@ Integers = NDArray[np.int64]
 _STEP = 1000
 """Points of one nat at full strength."""
 _WHOLE = 4
+"""Quarters of full strength."""
 _STRENGTHS = (1, 2, 3, 4)
 """How much points count, in quarters."""
 _PRIORS = (0, 1, 2)

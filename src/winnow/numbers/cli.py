@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from winnow.cli.derived import Typed
-from winnow.cli.of_table import ASSUMED, SHOWN, AssumedTable, TableRun
-from winnow.cli.options import SchemaOption
+from winnow.cli.of_table import SHOWN, AssumedTable, TableRun
 from winnow.cli.private_table import PrivateTable
 from winnow.cli.reporting import reported
 from winnow.numbers.request import PlannedQuantiles, Quantiles
@@ -43,10 +42,6 @@ winnow plan quantiles --schema schema.json --column income --error 10
 
 
 @reported()
-def plan(
-    schema: SchemaOption, asked: Typed[PlannedQuantiles], assumed: AssumedTable = ASSUMED
-) -> None:
+def plan(assumed: AssumedTable, asked: Typed[PlannedQuantiles]) -> None:
     """Predict by how many rows quantiles would be off; no data are read and nothing is spent."""
-    from winnow.core.schema import Schema
-
-    assumed.show(Schema.parse(schema), asked())
+    assumed.show(asked())

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any
 
 from winnow.core.checks import Real, exact
-from winnow.core.options import AUTO, EPSILON, Methods, Option
+from winnow.core.options import AUTO, COLUMN, EPSILON, Methods, Option
 from winnow.core.request import PlannedRequest, Run, VerbRequest
 from winnow.errors import ParameterError
 from winnow.foreign import shown
@@ -31,9 +31,7 @@ class AskedQuantiles(VerbRequest):
 
     no_rounds = "quantiles have none"
 
-    column: Annotated[str, Option("The column: numbers on a public grid, or codes.", "COLUMN")] = (
-        field(kw_only=False)
-    )
+    column: Annotated[str, COLUMN] = field(kw_only=False)
     quantiles: Annotated[
         Sequence[Real],
         Option("Which quantiles, from 0 to 1, such as 0.25,0.5,0.75; 0.5 is the median.", "Q,..."),
@@ -64,13 +62,9 @@ class AskedQuantiles(VerbRequest):
     run: Run | None = None
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        if not isinstance(self.column, str):
-            raise ParameterError(f"column={shown(self.column)} is not a name; give a text")
         if self.by is None:
             object.__setattr__(self, "by", ())
-        if isinstance(self.by, str) or not isinstance(self.by, Sequence):
-            raise ParameterError(f"by={shown(self.by)} is not a list; give a list of columns")
+        super().__post_init__()
         self.parts  # noqa: B018 - refuses what are no quantiles
 
     @property

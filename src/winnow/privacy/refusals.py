@@ -36,7 +36,7 @@ COMPOSING = (
 
 ODOMETER = (
     "What was spent so far holds at any delta and at any time, even if later questions depend on "
-    "earlier answers."
+    "earlier answers. It holds without a cap, so it may be more than what is used of one."
 )
 """Wherever a person sees what was spent so far."""
 

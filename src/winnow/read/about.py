@@ -49,7 +49,12 @@ class AboutTable:
         most = self.rows_per_person
         return at_most("person", (most, "row")).counted if most > 1 else ""
 
-    def under(self, most: int) -> AboutTable:
+    @guarded
+    def under(self, relation: str | Relation) -> AboutTable:
+        """This table under another neighbour relation, as a table that is read has it."""
+        return replace(self, relation=Relation.parse(relation))
+
+    def bounded(self, most: int) -> AboutTable:
         """This table under a bound that was chosen."""
         assert self.choice is not None
         return replace(self, rows_per_person=most, bound=self.choice.at(most), choice=None)

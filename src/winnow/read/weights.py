@@ -36,9 +36,10 @@ class Weights(ABC):
 
     @abstractmethod
     def summed(self, most: int, within: Sequence[str] | None = None) -> ItemWeights:
-        """Someone who has d items, ``most`` of which stay, adds ``weight(d)`` to each of these.
+        """Someone of whom d items stay, ``most`` at most, adds ``weight(d)`` to each of these.
 
-        ``weight(most)`` from ``most`` on. Items that are not ``within`` are nobody's.
+        Those that stay are chosen among all that the person has; of these only the ones ``within``
+        count then, and d is how many they are.
         """
 
 

@@ -24,6 +24,14 @@ _ALIKE = 0.9
 """Where it leaves more than this part, the formula for noise alone is told."""
 
 
+def left_of(share: float, columns: int) -> float:
+    """What a fit leaves of the noise of tables of so many columns that share some of them.
+
+    ``share`` is what the noise of one adds up to, as a part of all rows.
+    """
+    return float(1.0 / (1.0 + _JOINED * math.sqrt(columns - 1) * share**_POWER))
+
+
 def of_tables(predicted: Prediction, settings: TablesSettings, rows: int) -> Prediction:
     """The prediction for tables with errors as they are after the fit.
 
@@ -35,9 +43,9 @@ def of_tables(predicted: Prediction, settings: TablesSettings, rows: int) -> Pre
     means, sizes = [], [part.size for part in settings.parts]
     for part, own in zip(settings.parts, settings.strategy.each, strict=True):
         share = own.mean * part.size / rows if part.of_cells else 0.0
-        others = math.sqrt(len(part.columns) - 1) if joined else 0.0
-        taken = _JOINED * others * share**_POWER if others else share
-        means.append(own.mean / (1 + taken))
+        together = joined and len(part.columns) > 1
+        left = left_of(share, len(part.columns)) if together else 1.0 / (1.0 + share)
+        means.append(own.mean * left)
     mean = sum(s * m for s, m in zip(sizes, means, strict=True)) / sum(sizes)
     if mean >= _ALIKE * (predicted.mean or 0.0) or predicted.largest is None:
         return predicted

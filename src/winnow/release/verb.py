@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from winnow.core.options import takes
+from winnow.core.process import one_thread
 from winnow.core.released import Released
 from winnow.read.crossing import SealedTable, sealed_table
 from winnow.release.request import Release
@@ -41,11 +42,12 @@ def release(table: SealedTable, asked: Release) -> Released[SyntheticDistributio
     The neighbour relation is the table's. Under substitution, with one row per person, the number
     of rows is public. Otherwise state a public number that counts are taken of where the table is
     read (``wn.read_table(..., rows=)``), or it is measured, too. ``run`` is
-    ``wn.Run(memory=, pad_to=, progress=)``.
+    ``wn.Run(memory=, pad_to=, progress=, threads=)``.
     """
     return released(table, asked)
 
 
+@one_thread()
 def released(table: SealedTable, asked: Release) -> Released[SyntheticDistribution]:
     """Plan what is asked of a table, and run it."""
     padding = asked.running.padding()

@@ -67,7 +67,7 @@ class AboutScores:
         most = self.max_items
         return at_most("person", (most, "item")).counted if most is not None and most > 1 else ""
 
-    def under(self, most: int) -> AboutScores:
+    def bounded(self, most: int) -> AboutScores:
         """These counts under a bound that was chosen."""
         assert self.choice is not None
         return replace(self, max_items=most, bound=self.choice.at(most), choice=None)

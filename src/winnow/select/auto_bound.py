@@ -31,6 +31,7 @@ SMALL_SHARE = Fraction(1, 20)
 """Of epsilon, where many answers share what it costs: an error of the look weighs less there. Both
 were chosen on generated people (``benchmarks/bounds.py``)."""
 MANY_ANSWERS = 1000
+"""From so many answers on they are many."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

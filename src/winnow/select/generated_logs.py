@@ -19,6 +19,7 @@ from winnow.core.spread import GRID, weight
 Floats = NDArray[np.float64]
 
 _PEOPLE = (1_000, 10_000, 100_000, 1_000_000)
+"""In a log."""
 _ACTIVITY = ((2.0, 0.8), (8.0, 1.0), (40.0, 1.2))
 """The median number of events of a person, and by how much its logarithm varies."""
 _POWERS = (0.6, 0.8, 1.0, 1.2)
@@ -55,8 +56,8 @@ class Log:
     def weights(self, most: int, left: Floats | None = None) -> Floats:
         """The weight of a label, where everybody's is spread over theirs: of ``left`` of them."""
         has = self.has if left is None else self.has * left
-        owned = np.maximum(has @ self.sizes, 1.0)
-        kept = np.minimum(1.0, most / owned)
+        kept = np.minimum(1.0, most / np.maximum(self.owned, 1.0))
+        owned = np.maximum(kept * (has @ self.sizes), 1.0)
         each = np.array([weight(round(min(most, d))) / GRID for d in owned.tolist()])
         return np.asarray(self.people * ((kept * each) @ has) / len(has), np.float64)
 

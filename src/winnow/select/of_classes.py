@@ -14,20 +14,26 @@ from winnow.core.relation import Relation
 from winnow.errors import ParameterError
 from winnow.mechanisms import CLASSES, MechanismRow, row_named
 from winnow.privacy import ApproxDP, Event, Repeat, calibrate
-from winnow.select.about import AboutClasses
-from winnow.select.crossing.selection import LARGEST_UNIVERSE, Pick
+from winnow.select.about import AboutClasses, AboutScores
+from winnow.select.crossing.selection import LARGEST_UNIVERSE, FromClasses, Pick, Selection
 from winnow.select.label_methods import TOP_K_METHODS
 from winnow.select.mechanisms.peeling import calibrated_rounds
 from winnow.select.mechanisms.repeated import Repeated
 from winnow.select.methods import CLASSES as FROM_CLASSES
 from winnow.select.methods import (
+    SELECT_METHODS,
+    Choosing,
     Exponential,
+    LargeMargin,
+    Lipschitz,
     PermuteAndFlip,
     PickMethod,
     Sizes,
     bound_on_growth,
+    check_delta,
     check_kind,
 )
+from winnow.select.table import check_built
 from winnow.select.top_k_methods import (
     GAMMA,
     Canonical,
@@ -75,6 +81,8 @@ def chosen_for_classes(
         delta = exact("delta", sizes.delta)
         method, reason = _automatic(sizes.k, delta, ordered, about.total)
     check_kind(method, FROM_CLASSES, TOP_K_METHODS)
+    if type(method) not in (*SELECT_METHODS, *TOP_K_METHODS):
+        return method, own_of_classes(method, about, sizes), ""
     word = method.word()
     row = row_named(CLASSES, word)
     said = options_for(row, method)
@@ -85,6 +93,34 @@ def chosen_for_classes(
     if ordered and not mechanism.ordered:
         raise ParameterError(f"{word} releases a set; leave out ordered=, or use joint")
     return method, mechanism, reason
+
+
+def own_of_classes(method: PickMethod, about: AboutClasses, sizes: Sizes) -> Selection:
+    """What a method of somebody's own builds: its one draw takes classes like any universe."""
+    public = AboutScores(utility=about.utility, candidates=about.total, max_items=about.max_items)
+    chosen = method.mechanism(public, sizes)
+    check_built(method, chosen)
+    return chosen
+
+
+def one_of_classes(method: PickMethod, about: AboutClasses, sizes: Sizes) -> FromClasses:
+    """The mechanism of a method that takes one candidate from given classes."""
+    check_kind(method, FROM_CLASSES, SELECT_METHODS)
+    if type(method) not in SELECT_METHODS:
+        return FromClasses(own_of_classes(method, about, sizes))
+    row = row_named(CLASSES, method.word())
+    check_delta(method, sizes.delta, SELECT_METHODS)
+    asked: dict[str, Any] = {
+        "epsilon": sizes.epsilon,
+        "delta": sizes.delta,
+        "noise": Law.parse(
+            (method.noise if isinstance(method, Lipschitz) else None) or "exponential"
+        ),
+        "thresholds": method.thresholds if isinstance(method, LargeMargin) else "tight",
+    }
+    if isinstance(method, Choosing):
+        asked["growth"] = bound_on_growth(method.growth, about.max_items)
+    return FromClasses(row.build(asked))
 
 
 def options_for(row: MechanismRow, method: Method) -> dict[str, Any]:

@@ -86,6 +86,7 @@ LAWS = {
         _uniform, lambda z: np.where(np.abs(z) <= 1, 1.0, 0.0), np.linspace(-1.0, 1.0, 13)
     ),
 }
+"""The laws of noise that are predicted: formulas, not choices."""
 
 
 @lru_cache(maxsize=64)

@@ -7,31 +7,23 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from winnow.core.checks import Real, delta_range, exact, positive
-from winnow.core.laws import Law
 from winnow.core.options import AUTO, Methods
 from winnow.core.plan import Plan, plan_of
 from winnow.core.relation import Relation
 from winnow.core.unit import counted
 from winnow.core.utility import Utility, declared
 from winnow.errors import GuaranteeError, ParameterError
-from winnow.mechanisms import CLASSES as CLASS_ROWS
-from winnow.mechanisms import row_named
-from winnow.select.about import AboutClasses, AboutScores
+from winnow.select.about import AboutScores
 from winnow.select.crossing.private_labels import UnknownDomain
-from winnow.select.crossing.selection import FromClasses, Selection
+from winnow.select.crossing.selection import Selection
 from winnow.select.label_methods import OF_PRIVATE_LABELS, TruncatedLaplace
 from winnow.select.mechanisms.lipschitz import LipschitzMechanism, NoisyTopWithLeads
 from winnow.select.methods import (
-    CLASSES,
     PRIVATE_LABELS,
     SCORES,
     SELECT_METHODS,
-    Choosing,
-    LargeMargin,
-    Lipschitz,
     PickMethod,
     Sizes,
-    bound_on_growth,
     check_delta,
     check_kind,
 )
@@ -95,10 +87,13 @@ def selection_named(
 
 def check_built(method: PickMethod, mechanism: object) -> None:
     """Refuse what a method of somebody's own built, where it is no mechanism of ours."""
-    if not isinstance(mechanism, Selection):
+    private = isinstance(method, PrivateLabelsMethod)
+    if not isinstance(mechanism, UnknownDomain if private else Selection):
+        function = "among_private" if private else "mechanism"
+        base = "private_labels.UnknownDomain" if private else "selection.Selection"
         raise ParameterError(
-            f"{type(method).__name__}.mechanism() returned a {type(mechanism).__name__}; return a "
-            "mechanism that derives from winnow.select.crossing.selection.Selection"
+            f"{type(method).__name__}.{function}() returned a {type(mechanism).__name__}; return "
+            f"a mechanism that derives from winnow.select.crossing.{base}"
         )
 
 
@@ -111,24 +106,6 @@ def check_promised(method: PickMethod, plan: Plan[Any, Any], epsilon: Real, delt
             f"epsilon={float(epsilon):g}, delta={float(delta):g}; build it from sizes.epsilon and "
             "sizes.delta"
         )
-
-
-def one_of_classes(method: PickMethod, about: AboutClasses, sizes: Sizes) -> FromClasses:
-    """The mechanism of a method that takes one candidate from given classes."""
-    check_kind(method, CLASSES, SELECT_METHODS)
-    row = row_named(CLASS_ROWS, method.word())
-    check_delta(method, sizes.delta, SELECT_METHODS)
-    asked: dict[str, Any] = {
-        "epsilon": sizes.epsilon,
-        "delta": sizes.delta,
-        "noise": Law.parse(
-            (method.noise if isinstance(method, Lipschitz) else None) or "exponential"
-        ),
-        "thresholds": method.thresholds if isinstance(method, LargeMargin) else "tight",
-    }
-    if isinstance(method, Choosing):
-        asked["growth"] = bound_on_growth(method.growth, about.max_items)
-    return FromClasses(row.build(asked))
 
 
 @dataclass(frozen=True)
@@ -167,7 +144,10 @@ def choose(
             f"one of: {', '.join(each.word() for each in OF_LISTS)}"
         )
     if about.private:
-        return Choice(method, private_mechanism(method, about, sizes), reason)
+        found = Choice(method, private_mechanism(method, about, sizes), reason)
+        if type(method) not in OF_PRIVATE_LABELS:
+            check_promised(method, found.plan(about.relation), sizes.epsilon, sizes.delta)
+        return found
     mechanism = mechanism_of(method, about, sizes)
     if ordered:
         mechanism = in_order(mechanism)
@@ -212,7 +192,9 @@ def private_mechanism(method: TopKMethod, about: AboutScores, sizes: Sizes) -> U
     """The mechanism of a method where the labels themselves are private."""
     check_delta(method, sizes.delta, ALL)
     assert isinstance(method, PrivateLabelsMethod)
-    return method.among_private(about, sizes)
+    mechanism = method.among_private(about, sizes)
+    check_built(method, mechanism)
+    return mechanism
 
 
 def noises(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-from winnow.describe.request import Describe
+from winnow.describe.request import PlannedDescription
 from winnow.itemsets.request import Itemsets
 from winnow.numbers.histogram.request import PlannedHistogram
 from winnow.numbers.moments.request import PlannedMoments
@@ -103,7 +103,7 @@ QuantilesOrder = body(
     "QuantilesOrder", PlannedQuantiles, Order, "quantiles", _NUMBERED | _QUANTILES
 )
 HistogramOrder = body("HistogramOrder", PlannedHistogram, Order, "histogram", _NUMBERED | _BINS)
-DescribeOrder = body("DescribeOrder", Describe, Order, "describe", _DESCRIBED)
+DescribeOrder = body("DescribeOrder", PlannedDescription, Order, "describe", _DESCRIBED)
 RegressOrder = body("RegressOrder", PlannedRegression, Order, "regress", {"target": Name})
 ItemsetsOrder = body("ItemsetsOrder", Itemsets, Order, "itemsets", {})
 ReleaseOrder = body("ReleaseOrder", ReleaseOf, Order, "release", _WORKLOAD)

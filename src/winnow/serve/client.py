@@ -23,7 +23,7 @@ from winnow.core.workloads.conditions import Predicates
 from winnow.core.workloads.product import Product
 from winnow.core.workloads.tables import Marginals, Ranges
 from winnow.core.workloads.workload import Maker, Union
-from winnow.describe.request import Describe
+from winnow.describe.request import PlannedDescription
 from winnow.errors import DataError, ParameterError
 from winnow.foreign import guarded
 from winnow.itemsets.request import Itemsets
@@ -166,8 +166,8 @@ class Verbs(ABC, Generic[R]):
         """Quantiles of a column of numbers, of the whole table or of groups."""
         return self._order(dataset, "quantiles", **sent(asked))
 
-    @takes(Describe, of=object, hidden=OF_THE_SERVER)
-    def describe(self, dataset: str, asked: Describe) -> R:
+    @takes(PlannedDescription, of=object, hidden=OF_THE_SERVER)
+    def describe(self, dataset: str, asked: PlannedDescription) -> R:
         """Every column of a table: missing values, means, quantiles, common values."""
         return self._order(dataset, "describe", **sent(asked))
 

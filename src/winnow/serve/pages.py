@@ -23,7 +23,7 @@ from starlette.routing import BaseRoute, Route
 from winnow.core.released import Receipt
 from winnow.errors import WinnowError
 from winnow.privacy import Guarantee
-from winnow.privacy.refusals import COMPOSING
+from winnow.privacy.refusals import COMPOSING, ODOMETER
 from winnow.serve import charts, web
 from winnow.serve.api import ENDPOINTS, Call, Endpoint
 from winnow.serve.forms import Form
@@ -262,6 +262,7 @@ def _environment() -> jinja2.Environment:
     environment.filters["cell"] = _cell
     environment.globals["budget_bar"] = charts.budget_bar
     environment.globals["used_and_left"] = COMPOSING
+    environment.globals["so_far"] = ODOMETER
     environment.globals["guarantee"] = lambda document: str(Guarantee(**document))
     environment.globals["receipt_lines"] = lambda document: Receipt.from_dict(document).lines()
     environment.globals["receipt_note"] = lambda document: Receipt.from_dict(document).note()

@@ -282,6 +282,8 @@ class Spending(msgspec.Struct, frozen=True):
 
     unit: str
     cap: float
+    spent_so_far: str
+    """What they come to at one delta, in words; valid at any time."""
     charges: list[SpendingItem]
 
 

@@ -16,6 +16,7 @@ from winnow.privacy import describe, from_json
 from winnow.privacy.ledger import Ledger
 from winnow.privacy.ledger.accounts import Dataset
 from winnow.privacy.ledger.locks import Hold
+from winnow.privacy.ledger.spending import SHOWN_DELTA, spent_of
 from winnow.privacy.rounding import stated_at_least, stated_at_most
 from winnow.serve import bodies, orders, replies
 from winnow.serve.accounts import Accounts
@@ -322,16 +323,15 @@ class Service:
     def spending(self, who: Principal, name: str) -> replies.Spending:
         """All charges of a dataset in order, for a plot of spending over time."""
         self.dataset(who, name)
-        cap = self.ledger.cap(name)
+        cap, entries = self.ledger.cap(name), self.ledger.entries(name)
         charges = []
-        for entry in self.ledger.entries(name):
+        for entry in entries:
             if entry.kind == "charge":
                 spent = stated_at_least(Dataset.after(entry).spent.size)
-                event = describe(from_json(entry.body["event"]))
-                charges.append(
-                    replies.SpendingItem(entry.time, entry.body["analyst"], event, spent)
-                )
-        return replies.Spending(cap.unit, stated_at_most(cap.limit.size), charges)
+                event, by = describe(from_json(entry.body["event"])), entry.body["analyst"]
+                charges.append(replies.SpendingItem(entry.time, by, event, spent))
+        so_far, most = spent_of(entries)[name].told(SHOWN_DELTA), stated_at_most(cap.limit.size)
+        return replies.Spending(cap.unit, most, so_far, charges)
 
     def tokens(self) -> replies.TokenList:
         """All tokens, without what they are."""

@@ -40,7 +40,7 @@ from winnow.ask.questions import Question
 from winnow.ask.session import WeightsSession
 from winnow.ask.sizes import Rounds
 from winnow.ask.state import CellState
-from winnow.audit.driver import enumeration
+from winnow.audit.driver import enumeration, largest
 from winnow.audit.fidelity import chi_square_p_value, fidelity_result
 from winnow.audit.result import AuditResult, as_twin
 from winnow.core.relation import Relation
@@ -97,20 +97,23 @@ def enumerate_sessions(model: SessionModel, relation: Relation) -> AuditResult:
     logs = model.log_probabilities(np.array(tables))
     masses = np.exp(logs)
     lost = np.maximum(0.0, 1 - masses.sum(axis=0))
-    worst = 0.0
-    for one, other in neighbour_pairs:
+
+    def told(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
         i, j = place[tuple(one.tolist())], place[tuple(other.tolist())]
-        for p, q in ((i, j), (j, i)):
-            over = np.maximum(masses[:, p] - np.exp(LEVEL) * masses[:, q], 0.0).sum()
-            worst = max(worst, float(over) + float(lost[p]))
-    return enumeration(
+        over = (
+            np.maximum(masses[:, p] - np.exp(LEVEL) * masses[:, q], 0.0).sum() + lost[p]
+            for p, q in ((i, j), (j, i))
+        )
+        return float(max(over))
+
+    return largest(
         f"{mechanism.title}, sessions of {len(QUESTIONS)} questions over four cells, hypothesis "
         f"and all: between neighbours transcripts are (epsilon, delta)-close at epsilon={LEVEL:g}.",
         mechanism,
         relation,
         claimed,
-        worst,
-        f"over {len(neighbour_pairs)} pairs of tables, {len(masses)} transcripts",
+        (told(one, other) for one, other in neighbour_pairs),
+        f"over {{}} pairs of tables, {len(masses)} transcripts",
     )
 
 

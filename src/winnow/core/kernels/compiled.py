@@ -42,7 +42,7 @@ def _inside(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]
 @lru_cache(maxsize=1)
 def _sources() -> tuple[tuple[str, float, int], ...]:
     """What all kernels were compiled from: names, times and sizes of their files."""
-    files = sorted(Path(__file__).parents[2].glob("*/kernels/*.py"))
+    files = sorted(Path(__file__).parents[2].glob("**/kernels/*.py"))
     stats = [(file, file.stat()) for file in files]
     return tuple((f"{file.parts[-3]}/{file.name}", at.st_mtime, at.st_size) for file, at in stats)
 

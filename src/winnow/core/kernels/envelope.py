@@ -1,5 +1,18 @@
 """Compiled pieces of exact envelope samplers: propose by integers, accept by a proven filter.
 
+The loop of them all is ``rejection``; ``draw_state.run_on`` brings it words of the tape and decides
+what its filter leaves open. Rejections elsewhere have proposals of another kind, and a proof beside
+them:
+
+- ``core.exponential_choice``: a class by whole weights a little too large, then its member;
+- ``numbers.crossing.joint``: a way through gaps by whole weights, then points in these;
+- ``core.noise``: discrete Laplace for discrete Gaussian numbers; ``core.box_noise``: a sum of
+  geometric numbers; ``core.noisy_top.integer_noise``: anew, beyond a bound;
+- ``core.noisy_top.rounds``: the first noise of a block, then a coin for the item's own score;
+- ``select.kernels.first_passing``: the first rank by a hazard that is too high;
+- ``lp.kernels.lazy_columns``: columns by 2^bound as here, in batches of NumPy, which needs no
+  compiled loop; ``lp.kernels.scalar_uniform``: rows under one bound as here, fetched ahead.
+
 A candidate i has the exponent x_i = beta s_i, s_i a whole number, and a certified bound
 x_i <= b_i ln 2 with whole b_i. Propose i with probability ~ 2^(b_i), accept it with probability
 exp(x_i - b_i ln 2), else start again: an attempt returns i with probability e^(x_i)/W, where

@@ -31,10 +31,13 @@ from winnow.core.borders import Border
 from winnow.core.laws import Law
 from winnow.core.noisy_top.log_counts import LogCounts
 from winnow.core.tape import CHUNK, Tape, Words
+from winnow.core.threads import each, ranges
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Scores = NDArray[np.int64] | NDArray[np.float64]
+_Kept = tuple[Integers, Words, Floats]
+"""Places, their words and their keys."""
 
 UNIT = 2.0**23 / LN2
 ROUNDING = 8.0
@@ -83,6 +86,8 @@ class Filter:
     scale: float
     k: int
     counts: LogCounts | None
+    top: Any = None
+    """The largest score of all, where these are a part of them."""
     best: float = -np.inf
     """A noisy score that k items are certain to reach."""
     _limit: float = np.inf
@@ -92,7 +97,7 @@ class Filter:
     """How many items came since the bound was raised."""
 
     def __post_init__(self) -> None:
-        self._top = self.scores.max()
+        self._top = self.scores.max() if self.top is None else self.top
         self._unsigned_top = np.uint64(int(self._top) % 2**64)  # of integers
         size = min(len(self.scores), CHUNK)  # in buffers, because fresh memory takes time
         self._found, self._gaps = np.empty(size), np.empty(size, np.uint64)
@@ -146,7 +151,7 @@ class Filter:
         high = one(word * 2.0**-32, (rest + 1) * 2.0**-32) + _SLACK if word else math.inf
         return low - behind * _ABOVE, high - behind * _BELOW
 
-    def add(self, first: int, words: Words) -> tuple[Integers, Words, Floats] | None:
+    def add(self, first: int, words: Words) -> _Kept | None:
         """The items of a chunk that may be among the k largest, with their words and keys."""
         keys = self.keys(first, words)
         near: Integers | None
@@ -167,6 +172,16 @@ class Filter:
             assert near is not None
         return first + near, words[near], keys[near]
 
+    def all_of(self, tape: Tape, first_id: int) -> list[_Kept]:
+        """What passes of all chunks; the first item has this id."""
+        kept = []
+        with np.errstate(all="ignore"):
+            for chunk, words in enumerate(tape.chunks(first_id, len(self.scores))):
+                passing = self.add(chunk * CHUNK, words)
+                if passing is not None:
+                    kept.append(passing)
+        return kept
+
     def _tighten(self, first: int, words: Words, keys: Floats, near: Integers | None) -> None:
         """Raise the bound by the items of a chunk; `near` are those within it now."""
         seeds = self._seeds(keys) if near is None or len(near) > 8 * self.k else near
@@ -184,6 +199,15 @@ class Filter:
             self.best = best
             self._limit = (self.law.formulas.top_shift + 159.0 * LN2 - best) * UNIT + ROUNDING
 
+    def join(self, parts: list[Filter]) -> None:
+        """Take over the bounds of filters of disjoint parts."""
+        for part in parts:
+            self.reach(part.best)
+        known = [part._lows for part in parts if part._lows is not None]
+        lows = np.concatenate(known) if known else np.empty(0)
+        if len(lows) >= self.k:
+            self.reach(float(np.partition(lows, len(lows) - self.k)[len(lows) - self.k]))
+
     def _seeds(self, keys: Floats) -> Integers:
         """Places with small keys: k of them, or some more, where there are so many."""
         size = len(keys)
@@ -196,7 +220,7 @@ class Filter:
         most = np.partition(least, self.k - 1)[self.k - 1]
         return np.flatnonzero(keys <= min(most, self._limit))
 
-    def last(self, kept: list[tuple[Integers, Words, Floats]]) -> tuple[Integers, Words]:
+    def last(self, kept: list[_Kept]) -> tuple[Integers, Words]:
         """Of all that was kept, what may be among the k largest now."""
         if len(kept) == 1:
             places, words, _ = kept[0]
@@ -223,15 +247,28 @@ def survivors(
     first_id: int,
     counts: LogCounts | None,
 ) -> tuple[Integers, Words]:
-    """The places of all items that may be among the k largest, and their words."""
-    scan = Filter(scores, law, scale, k, counts)
-    kept = []
-    with np.errstate(all="ignore"):
-        for chunk, words in enumerate(tape.chunks(first_id, len(scores))):
-            passing = scan.add(chunk * CHUNK, words)
-            if passing is not None:
-                kept.append(passing)
-    return scan.last(kept)
+    """The places of all items that may be among the k largest, and their words.
+
+    Each thread has a range of the items, and a bound of its own.
+    """
+    parts = ranges(len(scores), step=CHUNK)
+    if len(parts) == 1:
+        scan = Filter(scores, law, scale, k, counts)
+        return scan.last(scan.all_of(tape, first_id))
+    top = max(each(lambda part: scores[slice(*part)].max(), parts))
+
+    def scanned(part: tuple[int, int]) -> tuple[Filter, list[_Kept]]:
+        here, own = slice(*part), None
+        if counts is not None:
+            own = LogCounts(counts.approx[here], counts.error[here])
+        scan = Filter(scores[here], law, scale, k, own, top)
+        kept = scan.all_of(tape, first_id + part[0])
+        return scan, [(part[0] + places, words, keys) for places, words, keys in kept]
+
+    found = each(scanned, parts)
+    whole = Filter(scores, law, scale, k, counts, top)
+    whole.join([scan for scan, _ in found])
+    return whole.last([passing for _, kept in found for passing in kept])
 
 
 def survivors_of(scores: Scores, words: Words, law: Law, scale: float, k: int) -> Integers:

@@ -106,12 +106,12 @@ class InMemory(Universe):
 
     def take(self, counts: Iterable[int], stream: BitStream) -> list[Found]:
         """Each among the positions of its count, in one pass over all."""
-        wanted, held = list(counts), self._counts
+        wanted, values = list(counts), self._counts
         if not wanted:
             return []
-        near = np.flatnonzero(held >= min(wanted))
-        near = near[np.argsort(held[near], kind="stable")]
-        different, values = sorted(set(wanted)), held[near]
+        near = np.flatnonzero(values >= min(wanted))
+        near = near[np.argsort(values[near], kind="stable")]
+        different, values = sorted(set(wanted)), values[near]
         ends = (np.searchsorted(values, different, side).tolist() for side in _SIDES)
         spans = dict(zip(different, zip(*ends, strict=True), strict=True))
         gone: dict[int, list[int]] = {}

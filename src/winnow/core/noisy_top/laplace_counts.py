@@ -26,7 +26,9 @@ from numpy.typing import NDArray
 from winnow.core.arithmetic import LN2
 from winnow.core.noise import discrete_laplace_at
 from winnow.core.tape import CHUNK, Tape
+from winnow.core.threads import each, ranges
 
+Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _ROUGH, _KNOWN = 1.0 / 16.0, 1 << 10
@@ -42,23 +44,39 @@ def near_the_largest(
     """
     size = len(counts)
     words, rough = np.empty(2 * size, np.uint32), np.empty(size)
-    unknown: list[Integers] = []
     unit = float(scale) * LN2 / 2.0**23
-    with np.errstate(all="ignore"):
-        for chunk, drawn in enumerate(tape.chunks(0, 2 * size)):
-            part = slice(chunk * _HALF, chunk * _HALF + len(drawn) // 2)
-            words[2 * part.start : 2 * part.stop] = drawn
-            logs = drawn.astype(np.float32).view(np.int32)
-            np.multiply(logs[1::2] - logs[::2], unit, out=rough[part])
-            rough[part] += counts[part]
-            if drawn.min() < _KNOWN:
-                few = part.start + np.flatnonzero(drawn < _KNOWN) // 2
-                rough[few] = -np.inf
-                unknown.append(few)
-        largest = max(abs(int(counts.max())), abs(int(counts.min())))
-        reach = _ROUGH * float(scale) + 1.0 + 2.0**-48 * largest
-        bar = np.partition(rough, size - k)[size - k] - 2.0 * reach if k < size else -np.inf
-        near = np.flatnonzero(~(rough < bar))
+
+    def scanned(part: tuple[int, int]) -> tuple[list[Integers], Floats, int]:
+        """Where nothing is known yet, the k largest rough counts, and the largest count."""
+        unknown: list[Integers] = []
+        first, last = part
+        with np.errstate(all="ignore"):
+            for chunk, drawn in enumerate(tape.chunks(2 * first, 2 * (last - first))):
+                start = first + chunk * _HALF
+                here = slice(start, start + len(drawn) // 2)
+                words[2 * here.start : 2 * here.stop] = drawn
+                logs = drawn.astype(np.float32).view(np.int32)
+                np.multiply(logs[1::2] - logs[::2], unit, out=rough[here])
+                rough[here] += counts[here]
+                if drawn.min() < _KNOWN:
+                    few = start + np.flatnonzero(drawn < _KNOWN) // 2
+                    rough[few] = -np.inf
+                    unknown.append(few)
+        own = rough[first:last]
+        largest = np.partition(own, len(own) - k)[len(own) - k :] if k < len(own) else own
+        return unknown, largest, max(int(counts[first:last].max()), -int(counts[first:last].min()))
+
+    parts = ranges(size, step=CHUNK)
+    found = each(scanned, parts)
+    reach = _ROUGH * float(scale) + 1.0 + 2.0**-48 * max(most for _, _, most in found)
+    best = np.concatenate([largest for _, largest, _ in found])
+    bar = np.partition(best, len(best) - k)[len(best) - k] - 2.0 * reach if k < size else -np.inf
+
+    def kept(part: tuple[int, int]) -> Integers:
+        return part[0] + np.flatnonzero(~(rough[part[0] : part[1]] < bar))
+
+    near = np.concatenate(each(kept, parts))
+    unknown = [few for parts_of, _, _ in found for few in parts_of]
     if unknown:
         near = np.union1d(near, np.concatenate(unknown))
     return near, counts[near] + discrete_laplace_at(tape, near, words, scale)

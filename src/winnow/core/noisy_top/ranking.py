@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.borders import Border
+from winnow.core.threads import each, ranges
 
 Integers = NDArray[np.int64]
 
@@ -54,7 +55,7 @@ class Ranking:
         """At least the k largest are wanted. The range of the values fits 64 bits."""
         self.values = values
         self.size = len(values)
-        self.lowest = int(values.min())
+        self.lowest = min(each(lambda part: int(values[slice(*part)].min()), ranges(self.size)))
         self._counted = 0
         self._level = 0
         """The cut, from the lowest value."""
@@ -71,12 +72,21 @@ class Ranking:
             sample = self.values[:: self.size // 1024]
             place = len(sample) - 1 - wanted * len(sample) // self.size
             cut = np.partition(sample, place)[place]
-            reached = int(np.count_nonzero(self.values >= cut))
-            above = self.values > cut
-            if k <= reached and int(np.count_nonzero(above)) <= self.size // 2:
+            reached, above = self._cut_at(int(cut))
+            if k <= reached and len(above) <= self.size // 2:
                 self._level, self._reached = int(cut) - self.lowest, reached
-                return np.flatnonzero(above)
+                return above
         return None
+
+    def _cut_at(self, cut: int) -> tuple[int, Integers]:
+        """How many values are not below a cut, and the positions of those above it."""
+
+        def looked(part: tuple[int, int]) -> tuple[int, Integers]:
+            values = self.values[slice(*part)]
+            return int(np.count_nonzero(values >= cut)), part[0] + np.flatnonzero(values > cut)
+
+        found = each(looked, ranges(self.size))
+        return sum(reached for reached, _ in found), np.concatenate([above for _, above in found])
 
     def _sorted(self) -> Integers:
         part = self.values if self._candidates is None else self.values[self._candidates]

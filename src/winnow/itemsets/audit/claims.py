@@ -11,7 +11,7 @@ import numpy as np
 
 from winnow.audit.broken import with_epsilon
 from winnow.audit.cases import Case
-from winnow.audit.driver import TOLERANCE
+from winnow.audit.driver import enumeration, listing
 from winnow.audit.enumeration import Pair
 from winnow.audit.fidelity import chi_square_p_value, fidelity_of, fidelity_result
 from winnow.audit.neighbours import Declared, counts
@@ -99,15 +99,12 @@ def enumerate_baskets(case: Case, *, quick: bool = False) -> AuditResult:
         if delta
         else "no output's log-probability moves by more than epsilon"
     )
-    return AuditResult(
-        "enumeration",
+    return enumeration(
         f"{case.mechanism.name}, {case.declared.name}: between neighbouring baskets {what}.",
-        case.mechanism.name,
-        str(case.declared.relation),
-        case.promise.citation,
+        case.mechanism,
+        case.declared.relation,
         claimed,
         found,
-        found <= claimed * (1 + TOLERANCE),
         f"over {len(loss)} pairs of neighbours; largest between the numbers of baskets {worst} of "
         "the kinds ab, ac, bc, abc",
     )
@@ -119,17 +116,13 @@ def search_scales() -> AuditResult:
     tests, mechanism = laplace_tests(epsilon, Tape.seeded(0)), LargeMargin(epsilon, 0.1)
     measured = (*tests.common, tests.scale, mechanism._choice_scale(REPLACED.utility))
     printed = (3 / epsilon, 6 / epsilon, 12 / epsilon, epsilon / 6)
-    return AuditResult(
-        "enumeration",
+    return listing(
         "large-margin: the noises of the search have the scales 3, 6 and 12 over epsilon, and "
-        "the choice has the exponent epsilon/6.",
+        "the choice has the exponent epsilon/6, as exact fractions, in units of the sensitivity.",
         mechanism.name,
-        "both",
         "LMM, Alg 1",
         len(printed),
-        sum(a == b for a, b in zip(measured, printed, strict=True)),
-        measured == printed,
-        "as exact fractions, in units of the sensitivity",
+        [str(a) for a, b in zip(printed, measured, strict=True) if a != b],
     )
 
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from itertools import combinations, combinations_with_replacement, product
+from itertools import combinations, combinations_with_replacement, product, starmap
 from math import exp
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.audit.driver import TOLERANCE, enumeration
+from winnow.audit.driver import TOLERANCE, enumeration, largest
 from winnow.audit.fidelity import chi_square_p_value, fidelity_result
 from winnow.audit.neighbours import Declared
 from winnow.audit.result import AuditResult, as_twin
@@ -127,16 +127,14 @@ def enumerate_counts(made: WeightedCounts, utility: Utility, *, quick: bool = Fa
     else:
         claimed = guarantee_of(charged).epsilon
         what = "the log ratio of all noisy counts together"
-    return AuditResult(
-        "enumeration",
+    return enumeration(
         f"Weighted counts: {what} stays within what was charged.",
-        f"{type(made).__name__}, {utility.one_sided} baskets of a person",
-        str(utility.relation),
-        made.promise(utility.relation).citation,
+        made,
+        utility.relation,
         claimed,
         worst,
-        worst <= claimed * (1 + TOLERANCE),
         f"over {number} moves of a person, {6 * len(likely)} ways to weigh each",
+        case=f", {utility.one_sided} baskets of a person",
     )
 
 
@@ -164,27 +162,26 @@ def enumerate_long(made: WeightedOrCanonical, utility: Utility) -> AuditResult:
     Where many baskets are short and more are long, a short one that becomes longer than all lengths
     raises the scores of the likely lengths and lowers the others: that attains the charge.
     """
-    worst, bases = 0.0, [*product((0, 3), repeat=3), (300, 0, 900)]
+    bases = [*product((0, 3), repeat=3), (300, 0, 900)]
     lengths = (1, 2, 5, 40, 200)
     moves = list(combinations_with_replacement(lengths, int(utility.one_sided)))
     gone = moves if utility.relation is Relation.SUBSTITUTION else [()]
     scale = float(made.long_scale(utility))
-    for numbers, away, new in product(bases, gone, moves):
+
+    def told(numbers: tuple[int, ...], *moved: tuple[int, ...]) -> float:
         common = np.repeat([2, 4, 23], numbers)
         both = [
-            long_scores(np.concatenate([common, np.array(more, np.int64)]), 2)
-            for more in (away, new)
+            long_scores(np.concatenate([common, np.array(more, np.int64)]), 2) for more in moved
         ]
         one, other = log_permute_and_flip(scale * np.array(both, np.float64))
-        worst = max(worst, float(np.abs(one - other).max()))
-    claimed = float(LONG_SHARE * exact("epsilon", made.epsilon))
-    return enumeration(
+        return float(np.abs(one - other).max())
+
+    return largest(
         "Weighted or canonical: how long baskets are is told no better than was charged.",
         made,
         utility.relation,
-        claimed,
-        worst,
-        f"over {len(bases) * len(gone) * len(moves)} pairs of neighbours",
+        float(LONG_SHARE * exact("epsilon", made.epsilon)),
+        starmap(told, product(bases, gone, moves)),
         case=f", {utility.one_sided} baskets of a person",
     )
 
@@ -192,25 +189,27 @@ def enumerate_long(made: WeightedOrCanonical, utility: Utility) -> AuditResult:
 def enumerate_threshold(made: WeightedCounts, utility: Utility) -> AuditResult:
     """The chance that an item leaves which only one person has, however long their baskets are."""
     m, variance = int(utility.one_sided), float(made.size_of_noise(0, 1, utility))
-    threshold, worst = made.threshold(utility), 0.0
-    for n in (1, 2, 3, 7, 8, 9, 20, 100, 500, LONGEST, LONGEST + 1):
+    threshold = made.threshold(utility)
+
+    def passing(n: int) -> Iterator[float]:
         one = Baskets(np.array([0, n], np.int64), np.arange(n, dtype=np.int32), n)
         weight = int(item_counts(one, squares=True, longest=made.longest)[0])
         for items, each in ((n, m * weight), (m * n, weight)):  # the same in all baskets, or others
-            passing = items * discrete_gaussian_tail(threshold - each, variance)
-            worst = max(worst, passing if weight else 0.0)
+            leave = items * discrete_gaussian_tail(threshold - each, variance)
+            yield leave if weight else 0.0
+
+    lengths = (1, 2, 3, 7, 8, 9, 20, 100, 500, LONGEST, LONGEST + 1)
     charged = made.promise(utility.relation).event
     claimed = float(charged.delta) if isinstance(charged, Truncated) else 0.0
-    return AuditResult(
-        "enumeration",
+    return largest(
         "Weighted counts: items that only one person has leave no more often than is charged.",
-        f"{type(made).__name__}, {m} baskets of a person, of at most {made.longest} items",
-        str(utility.relation),
-        made.promise(utility.relation).citation,
+        made,
+        utility.relation,
         claimed,
-        worst,
-        worst <= claimed,
-        "by sums over the discrete Gaussian law",
+        (each for n in lengths for each in passing(n)),
+        "by {} sums over the discrete Gaussian law",
+        case=f", {m} baskets of a person, of at most {made.longest} items",
+        tolerance=0.0,
     )
 
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from winnow.core.borders import Border
 from winnow.core.kernels.compiled import compiled
+from winnow.core.threads import each, ranges
 from winnow.core.workloads.part import EXACT_FLOAT, sum_of
 from winnow.errors import DataError
 from winnow.learn.features import Tests
@@ -46,6 +47,9 @@ MANY_ROWS = Border(
     because="both add the same whole numbers, exactly",
 )
 """Rows times tables from which on compiled code is worth its loading."""
+_IN_A_THREAD = 5_000_000
+"""So many of them are worth a thread of their own: a compiled loop takes some 5 ms, and NumPy's
+holds the lock of the interpreter."""
 _BLOCK = 1 << 26  # bytes of predictions that are looked at together
 
 
@@ -66,17 +70,25 @@ def correct_by_rule(
         raise DataError("there are 2^62 rows or more; they cannot be counted in 64 bits")
     positives = sum_of(weights[positive])
     scores = np.empty(len(rules), np.int64)
-    tables = _Tables(codes, signed, shape, compiled=len(signed) * len(rules.blocks) >= MANY_ROWS.at)
-    for block, start in zip(rules.blocks, rules.starts, strict=False):
-        table = tables.of(block.features)
-        for axis, tests in enumerate(block.tests):
-            table = range_sums(table, axis, tests)
-        scored = scores[start : start + block.size].reshape(len(block.outcomes), -1)
-        for row, outcome in zip(scored, block.outcomes, strict=True):
-            if outcome:
-                np.add(table.reshape(-1), total - positives, out=row)
-            else:
-                np.subtract(positives, table.reshape(-1), out=row)
+    blocks = len(rules.blocks)
+    work = len(signed) * blocks
+    by_loop = work >= MANY_ROWS.at
+
+    def counted(part: tuple[int, int]) -> None:
+        tables = _Tables(codes, signed, shape, compiled=by_loop)
+        for place in range(*part):
+            block, start = rules.blocks[place], rules.starts[place]
+            table = tables.of(block.features)
+            for axis, tests in enumerate(block.tests):
+                table = range_sums(table, axis, tests)
+            scored = scores[start : start + block.size].reshape(len(block.outcomes), -1)
+            for row, outcome in zip(scored, block.outcomes, strict=True):
+                if outcome:
+                    np.add(table.reshape(-1), total - positives, out=row)
+                else:
+                    np.subtract(positives, table.reshape(-1), out=row)
+
+    each(counted, ranges(blocks, blocks * _IN_A_THREAD // max(1, work) if by_loop else blocks))
     return scores
 
 

@@ -12,40 +12,27 @@ cost of a round grows with the distance from the last scan, that is the best int
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from winnow.core.kernels.compiled import bare, compiled_bare
+from winnow.core.kernels.compiled import bare, compiled_bare, inlined
 from winnow.core.kernels.draw_state import (
     ACCEPTED,
     BEGIN,
-    BOUND,
-    CANDIDATE,
     DONE,
     DRAWING,
     EVALUATIONS,
-    NEED_WORDS,
     NEXT_STAGE,
     PHASE,
-    SCORE,
+    SCAN,
     TOP,
     TOTAL,
-    UNDECIDED,
-    VIOLATED,
-    WORD,
 )
-from winnow.core.kernels.envelope import (
-    ACCEPT,
-    LN2,
-    REJECT,
-    below,
-    decide,
-    raised,
-    surely_rejected,
-)
+from winnow.core.kernels.envelope import LN2, raised, surely_rejected
 from winnow.core.kernels.groups import (
     WIDE,
+    KeyGroups,
     arrange,
     group_for,
     in_highest,
@@ -53,9 +40,21 @@ from winnow.core.kernels.groups import (
     renew_limit,
     set_key,
 )
-from winnow.lp.kernels.scalar_clocks import renew_clocks, start_epoch
+from winnow.core.kernels.rejection import Sampler
+from winnow.lp.kernels.scalar_clocks import Epochs, renew_clocks, start_epoch
 from winnow.lp.kernels.scalar_point import finish_round, row_score, row_values
-from winnow.lp.kernels.scalar_program import MAY_LEAVE, PROPOSALS, ROUND, ROUNDS, STAGE, Integers
+from winnow.lp.kernels.scalar_program import (
+    MAY_LEAVE,
+    PROPOSALS,
+    ROUND,
+    ROUNDS,
+    STAGE,
+    Integers,
+    ScalarProgram,
+)
+
+if TYPE_CHECKING:
+    from winnow.lp.kernels.scalar_solver import Drift
 
 CEILING, EPOCH, OUTGROWN, SCANS, SCANNED, SCAN_WORK, SCAN_ROUND, SOON, CARRIED = range(
     STAGE, STAGE + 9
@@ -205,21 +204,116 @@ def _set_key(i, g, key, slot, groups, clocks, cap, envelope, state):  # type: ig
         _weigh(groups, clocks, cap, envelope, state)
 
 
+class Bucketed(NamedTuple):
+    """All that a draw looks at."""
+
+    program: ScalarProgram
+    drift: Drift
+    epochs: Epochs
+    groups: KeyGroups
+    envelope: Envelope
+
+
+@inlined
+def _started(records, point, state):  # type: ignore[no-untyped-def]
+    _begin(point, records.drift, records.epochs, records.groups, state)
+    _weigh(records.groups, records.epochs.clocks, records.drift.cap, records.envelope, state)
+
+
+@inlined
+def _enough(records, point, state):  # type: ignore[no-untyped-def]
+    """Whether the work since the last scan has cost as much as that, once in a draw."""
+    scan_work = _SCANNED * records.program.offsets.shape[0] + 4096
+    return state[SCANNED] == 0 and _work(state) - state[SCAN_WORK] > scan_work
+
+
+@inlined
+def _proposed(records, target, state):  # type: ignore[no-untyped-def]
+    state[PROPOSALS] += 1
+    lowest = state[TOP] - records.envelope.reach
+    _, g, i = _propose(records.groups, records.envelope, target, lowest)
+    return g, i, records.envelope.bounds[g]
+
+
+@inlined
+def _own_bound(records, g, i):  # type: ignore[no-untyped-def]
+    """What no exponent of a row exceeds, by its key."""
+    clock = records.epochs.clocks[g >> WIDE.bucket_bits]
+    return min(raised(records.groups.keys[i] + clock), records.drift.cap)
+
+
+@inlined
+def _refused(records, point, g, i, bound, word, state):  # type: ignore[no-untyped-def]
+    """By the bound of a row's own, which is mostly lower than that of its group."""
+    own = _own_bound(records, g, i)
+    if not surely_rejected(word, (own - np.float64(bound)) * LN2):
+        return False
+    groups, clocks = records.groups, records.epochs.clocks
+    if in_highest(WIDE, g) and own < groups.limit[g] + clocks[g >> WIDE.bucket_bits] - 2.0:
+        renew_limit(groups, g, state[CEILING])
+        _weigh(groups, clocks, records.drift.cap, records.envelope, state)
+    return True
+
+
+@inlined
+def _scored(records, point, i, state):  # type: ignore[no-untyped-def]
+    state[EVALUATIONS] += 1
+    return row_score(i, records.program, point.x)
+
+
+@inlined
+def _exponent(records, score):  # type: ignore[no-untyped-def]
+    """In units of ln 2, rounded up."""
+    exponent = np.float64(score) * records.drift.per_unit
+    return exponent + abs(exponent) * 2.0**-46
+
+
+@inlined
+def _beyond(records, g, i, score, bound, state):  # type: ignore[no-untyped-def]
+    return _exponent(records, score) > raised(_own_bound(records, g, i))
+
+
+@inlined
+def _beta(records, i):  # type: ignore[no-untyped-def]
+    return records.program.beta
+
+
+@inlined
+def _looked_at(records, point, g, i, score, verdict, state):  # type: ignore[no-untyped-def]
+    """Give a row that was scored a key of the current epoch."""
+    exponent, clocks, cap = _exponent(records, score), records.epochs.clocks, records.drift.cap
+    if exponent > np.float64(state[CEILING]):
+        state[OUTGROWN] = max(state[OUTGROWN], np.int64(np.ceil(exponent)))
+    to = state[EPOCH] * records.drift.rate2.shape[0] + np.int64(records.drift.norm_class[i])
+    key = min(raised(exponent + clocks[to]), cap)
+    if key + clocks[to] < _own_bound(records, g, i):
+        _set_key(i, g, key, to, records.groups, clocks, cap, records.envelope, state)
+
+
+_one = Sampler(
+    begin=_started,
+    propose=_proposed,
+    score_of=_scored,
+    looked_at=_looked_at,
+    enough=_enough,
+    refused=_refused,
+    beyond=_beyond,
+    beta=_beta,
+    signed=False,
+).compiled()
+
+
 def _run(  # type: ignore[no-untyped-def]
     program, point, drift, epochs, groups, envelope, words, place, state
 ):
     """Rounds, as far as the words and the filter reach: (status, next unused word)."""
-    classes = drift.rate2.shape[0]
-    clocks, cap = epochs.clocks, drift.cap
-    scan_work = _SCANNED * program.offsets.shape[0] + 4096
+    records = Bucketed(program, drift, epochs, groups, envelope)
     while state[ROUND] < state[ROUNDS]:
         if state[PHASE] == ACCEPTED:
             finish_round(program, point, state)
             continue
-        if state[PHASE] == BEGIN:
-            _begin(point, drift, epochs, groups, state)
-            _weigh(groups, clocks, cap, envelope, state)
-        if state[SCANNED] == 0 and _work(state) - state[SCAN_WORK] > scan_work:
+        status, place = _one(records, point, words, place, state)
+        if status == SCAN:
             soon = state[SCANS] > 0 and state[ROUND] - state[SCAN_ROUND] < _SOON
             state[SOON] = state[SOON] + 1 if soon else 0
             if state[MAY_LEAVE] > 0 and state[SOON] > _OFTEN:
@@ -227,40 +321,11 @@ def _run(  # type: ignore[no-untyped-def]
                 return NEXT_STAGE, place
             _scan(program, point, drift, epochs, groups, state)
             state[SCAN_WORK], state[SCAN_ROUND], state[SCANNED] = _work(state), state[ROUND], 1
-            _weigh(groups, clocks, cap, envelope, state)
-        target, after = below(state[TOTAL], words, place)
-        if target < 0 or after >= words.shape[0]:
-            return NEED_WORDS, place
-        state[PROPOSALS] += 1
-        slot, g, i = _propose(groups, envelope, target, state[TOP] - envelope.reach)
-        bound = envelope.bounds[g]
-        own = min(raised(groups.keys[i] + clocks[slot]), cap)
-        word = words[after]
-        if surely_rejected(word, (own - np.float64(bound)) * LN2):
-            place = after + 1
-            if in_highest(WIDE, g) and own < groups.limit[g] + clocks[slot] - 2.0:
-                renew_limit(groups, g, state[CEILING])
-                _weigh(groups, clocks, cap, envelope, state)
+            _weigh(groups, epochs.clocks, drift.cap, envelope, state)
             continue
-        score = row_score(i, program, point.x)
-        state[EVALUATIONS] += 1
-        exponent = np.float64(score) * drift.per_unit
-        exponent += abs(exponent) * 2.0**-46
-        if exponent > raised(own):
-            return VIOLATED, place
-        verdict = decide(word, score, program.beta, bound)
-        place = after + 1
-        if exponent > np.float64(state[CEILING]):
-            state[OUTGROWN] = max(state[OUTGROWN], np.int64(np.ceil(exponent)))
-        to = state[EPOCH] * classes + np.int64(drift.norm_class[i])
-        key = min(raised(exponent + clocks[to]), cap)
-        if key + clocks[to] < own:
-            _set_key(i, g, key, to, groups, clocks, cap, envelope, state)
-        if verdict != REJECT:
-            state[CANDIDATE], state[BOUND], state[SCORE], state[WORD] = i, bound, score, after
-            if verdict != ACCEPT:
-                return UNDECIDED, place
-            state[PHASE] = ACCEPTED
+        if status != DONE:
+            return status, place
+        state[PHASE] = ACCEPTED
     return DONE, place
 
 

@@ -14,34 +14,48 @@ cost as much.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.kernels.compiled import bare, compiled_bare
+from winnow.core.kernels.compiled import bare, compiled_bare, inlined
 from winnow.core.kernels.draw_state import (
     ACCEPTED,
     BEGIN,
-    BOUND,
-    CANDIDATE,
     DONE,
     DRAWING,
     EVALUATIONS,
-    NEED_WORDS,
     PHASE,
-    SCORE,
+    SCAN,
     TOP,
     TOTAL,
-    UNDECIDED,
-    VIOLATED,
-    WORD,
 )
-from winnow.core.kernels.envelope import ACCEPT, REJECT, below, decide, raised
-from winnow.lp.kernels.scalar_blocks import BLOCK, bound_rows, quantise, set_direction, sort_rows
-from winnow.lp.kernels.scalar_clocks import set_clocks, start_epoch
+from winnow.core.kernels.envelope import raised
+from winnow.core.kernels.rejection import Sampler
+from winnow.lp.kernels.scalar_blocks import (
+    BLOCK,
+    Codes,
+    RowBlocks,
+    bound_rows,
+    quantise,
+    set_direction,
+    sort_rows,
+)
+from winnow.lp.kernels.scalar_clocks import Epochs, set_clocks, start_epoch
 from winnow.lp.kernels.scalar_point import finish_round, row_score
-from winnow.lp.kernels.scalar_program import PROPOSALS, ROUND, ROUNDS, STAGE, Floats, Integers
+from winnow.lp.kernels.scalar_program import (
+    PROPOSALS,
+    ROUND,
+    ROUNDS,
+    STAGE,
+    Floats,
+    Integers,
+    ScalarProgram,
+)
+
+if TYPE_CHECKING:
+    from winnow.lp.kernels.scalar_solver import Drift
 
 BASE, SCAN_ROUND, WORK, LEAST, USUAL, IDLE, LOG_WEIGHT, TRIES = range(STAGE, STAGE + 8)
 """What bounds are relative to; the round of the last scan; the work since, in rows that were read;
@@ -253,47 +267,106 @@ def _propose(target, base, lowest, blocks, clocks, envelope):  # type: ignore[no
     return np.int64(blocks.order[b, r]), shift
 
 
+class Quantised(NamedTuple):
+    """All that a draw looks at."""
+
+    program: ScalarProgram
+    drift: Drift
+    epochs: Epochs
+    blocks: RowBlocks
+    codes: Codes
+    envelope: BlockEnvelope
+
+
+@inlined
+def _scan_work(records):  # type: ignore[no-untyped-def]
+    """What a scan costs, in rows that are read."""
+    return _SCANNED * records.program.offsets.shape[0]
+
+
+@inlined
+def _started(records, point, state):  # type: ignore[no-untyped-def]
+    """Scan again if that pays, and read the blocks that matter."""
+    program, drift, epochs, blocks = records.program, records.drift, records.epochs, records.blocks
+    spent = state[WORK] - (state[ROUND] - state[SCAN_ROUND]) * state[LEAST]
+    scanned = _scan_work(records)
+    if blocks.first[drift.rate2.shape[0]] == 0 or spent > (scanned << state[IDLE]) + 4096:
+        _scan(program, point, drift, epochs, blocks, records.codes, state)
+    _begin(program, point, drift, epochs, blocks, records.codes, records.envelope, state)
+
+
+@inlined
+def _enough(records, point, state):  # type: ignore[no-untyped-def]
+    """Whether the last scan is too far away."""
+    return _PROPOSAL * state[TRIES] > _scan_work(records) + 4096
+
+
+@inlined
+def _proposed(records, target, state):  # type: ignore[no-untyped-def]
+    state[PROPOSALS] += 1
+    lowest = state[TOP] - records.envelope.reach
+    i, shift = _propose(
+        target,
+        np.float64(state[BASE]),
+        lowest,
+        records.blocks,
+        records.epochs.clocks,
+        records.envelope,
+    )
+    return 0, i, lowest + shift + state[BASE]
+
+
+@inlined
+def _scored(records, point, i, state):  # type: ignore[no-untyped-def]
+    state[EVALUATIONS] += 1
+    return row_score(i, records.program, point.x)
+
+
+@inlined
+def _beyond(records, group, i, score, bound, state):  # type: ignore[no-untyped-def]
+    exponent = np.float64(score) * records.drift.per_unit
+    return exponent + abs(exponent) * 2.0**-46 > raised(np.float64(bound))
+
+
+@inlined
+def _beta(records, i):  # type: ignore[no-untyped-def]
+    return records.program.beta
+
+
+@inlined
+def _looked_at(records, point, group, i, score, verdict, state):  # type: ignore[no-untyped-def]
+    state[WORK] += _PROPOSAL
+    state[TRIES] += 1
+
+
+_one = Sampler(
+    begin=_started,
+    propose=_proposed,
+    score_of=_scored,
+    looked_at=_looked_at,
+    enough=_enough,
+    beyond=_beyond,
+    beta=_beta,
+    signed=False,
+).compiled()
+
+
 def _run(  # type: ignore[no-untyped-def]
     program, point, drift, epochs, blocks, codes, envelope, words, place, state
 ):
     """Rounds, as far as the words and the filter reach: (status, next unused word)."""
-    scanned = _SCANNED * program.offsets.shape[0]
-    last = drift.rate2.shape[0]
+    records = Quantised(program, drift, epochs, blocks, codes, envelope)
     while state[ROUND] < state[ROUNDS]:
         if state[PHASE] == ACCEPTED:
             finish_round(program, point, state)
             continue
-        if _PROPOSAL * state[TRIES] > scanned + 4096:  # too far from the last scan
-            state[PHASE], state[TRIES], blocks.first[last] = BEGIN, 0, 0
-        if state[PHASE] == BEGIN:
-            spent = state[WORK] - (state[ROUND] - state[SCAN_ROUND]) * state[LEAST]
-            if blocks.first[last] == 0 or spent > (scanned << state[IDLE]) + 4096:
-                _scan(program, point, drift, epochs, blocks, codes, state)
-            _begin(program, point, drift, epochs, blocks, codes, envelope, state)
-        target, after = below(state[TOTAL], words, place)
-        if target < 0 or after >= words.shape[0]:
-            return NEED_WORDS, place
-        state[PROPOSALS] += 1
-        lowest = state[TOP] - envelope.reach
-        i, shift = _propose(
-            target, np.float64(state[BASE]), lowest, blocks, epochs.clocks, envelope
-        )
-        bound = lowest + shift + state[BASE]
-        score = row_score(i, program, point.x)
-        state[EVALUATIONS] += 1
-        exponent = np.float64(score) * drift.per_unit
-        exponent += abs(exponent) * 2.0**-46
-        if exponent > raised(np.float64(bound)):
-            return VIOLATED, place
-        verdict = decide(words[after], score, program.beta, bound)
-        place = after + 1
-        state[WORK] += _PROPOSAL
-        state[TRIES] += 1
-        if verdict != REJECT:
-            state[CANDIDATE], state[BOUND], state[SCORE], state[WORD] = i, bound, score, after
-            if verdict != ACCEPT:
-                return UNDECIDED, place
-            state[PHASE] = ACCEPTED
+        status, place = _one(records, point, words, place, state)
+        if status == SCAN:
+            state[PHASE], state[TRIES], blocks.first[drift.rate2.shape[0]] = BEGIN, 0, 0
+            continue
+        if status != DONE:
+            return status, place
+        state[PHASE] = ACCEPTED
     return DONE, place
 
 

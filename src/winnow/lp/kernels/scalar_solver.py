@@ -16,24 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from winnow.core.kernels.draw_state import (
-    ACCEPTED,
     BEGIN,
-    DONE,
-    DRAWING,
-    NEED_WORDS,
     NEXT_STAGE,
     PHASE,
     SIGN,
-    UNDECIDED,
-    settled,
-    violated,
+    run_on,
 )
 from winnow.core.laws import Law
 from winnow.core.noisy_top.draw import noisy_top
 from winnow.core.noisy_top.proposals import TapeWords
-from winnow.core.tape import Tape
+from winnow.core.tape import Tape, Words
 from winnow.lp.kernels.scalar_program import (
     MAY_LEAVE,
+    ROUND,
     ROUNDS,
     STAGE,
     STATE,
@@ -202,20 +197,14 @@ class ScalarLoop:
     def finish(self, words: TapeWords) -> Floats:
         """All rounds; the mean of the simplex points that rows were selected against."""
         state, point = self._state, self._point
-        while True:
-            status, words.place = self._run(
-                self._program, point, *self._records, words.buffer, words.place, state
-            )
-            if status == DONE:
-                return np.asarray(point.total / point.total.sum())
-            if status == NEED_WORDS:
-                words.refill()
-            elif status == UNDECIDED:
-                state[PHASE] = ACCEPTED if settled(state, words, self._rate) else DRAWING
-            elif status == NEXT_STAGE:
+
+        def loop(buffer: Words, place: int) -> tuple[int, int]:
+            return self._run(self._program, point, *self._records, buffer, place, state)
+
+        while state[ROUND] < state[ROUNDS]:
+            if run_on(loop, words, state, lambda _: self._rate) == NEXT_STAGE:
                 self._next_stage()
-            else:
-                raise violated()
+        return np.asarray(point.total / point.total.sum())
 
 
 def words_for(tape: Tape, rounds: int) -> TapeWords:

@@ -4,7 +4,9 @@ A round proposes rows uniformly and keeps row i with probability exp(beta (s_i -
 ceiling a whole number of steps that no score exceeds at any point of the simplex (``envelope`` with
 one bound for all rows, which need not be a multiple of ln 2 then). Which rows are proposed is a
 function of the tape alone, so that they are fetched ahead, many at a time: waiting for memory is
-most of the time that a proposal takes.
+most of the time that a proposal takes. That is why this loop is not the one of all other samplers
+(``core.kernels.rejection``), which proposes from weights that every evaluation may change, and so
+cannot know the next proposal before it has looked at this one.
 
 The loop leaves as soon as it has evaluated so many rows that bounds of their own would pay
 (``scalar_bucketed``).

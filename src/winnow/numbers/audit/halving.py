@@ -12,6 +12,7 @@ from itertools import combinations_with_replacement, product
 
 import numpy as np
 
+from winnow.audit.driver import enumeration
 from winnow.audit.fidelity import chi_square_p_value, fidelity_result
 from winnow.audit.result import AuditResult, as_twin
 from winnow.core.relation import Relation
@@ -147,17 +148,17 @@ def enumerate_quantiles(model: HalvingModel, most: int) -> AuditResult:
     if one_level:  # the range of a composition is not charged as one
         holds = holds and widest <= claimed * (1 + _TOLERANCE)
     ends = ", ends of intervals" if model.low_end else ""
-    return AuditResult(
-        "enumeration",
+    return enumeration(
         f"Quantiles {'/'.join(str(part / 10) for part in mechanism.tree.parts)}{ends}: those of "
         "neighbours are as close as was charged.",
-        f"{mechanism.name}, {mechanism.groups} groups, {mechanism.rows_per_person} rows",
-        str(relation),
-        mechanism.promise(relation).citation,
+        mechanism,
+        relation,
         claimed,
         widest if one_level else worst,
-        holds,
         f"over {pairs} pairs of neighbours",
+        case=f", {mechanism.groups} groups, {mechanism.rows_per_person} rows",
+        also=holds,
+        tolerance=_TOLERANCE,
     )
 
 

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 
-from winnow.audit.driver import enumeration
+from winnow.audit.driver import largest
 from winnow.audit.fidelity import chi_square_p_value, fidelity_result
 from winnow.audit.result import AuditResult, as_twin
 from winnow.core.relation import Relation
@@ -90,25 +90,19 @@ def enumerate_bounds(model: BoundsModel) -> AuditResult:
     """One result, in epsilon, over all tables of a few rows and all that one person can do."""
     codes: tuple[Row, ...] = (None, *range(_TOP + 1))
     many = model.mechanism.rows_per_person
-    worst, pairs = 0.0, 0
-    for size in range(5):
-        for others in combinations_with_replacement(codes, size):
-            for own in combinations_with_replacement(codes, many):
-                instead: list[Rows] = [()]
-                if model.relation is Relation.SUBSTITUTION:
-                    instead = list(combinations_with_replacement(codes, many))
-                for new in instead:
-                    pairs += 1
-                    one, other = (*others, *own), (*others, *new)
-                    worst = max(worst, model.told(_sorted(one), _sorted(other)))
-    return enumeration(
+    crowds = [c for size in range(5) for c in combinations_with_replacement(codes, size)]
+    held = list(combinations_with_replacement(codes, many))
+    instead: list[Rows] = held if model.relation is Relation.SUBSTITUTION else [()]
+    return largest(
         f"Bounds, a person with {counted(many, 'row')}: those of neighbours are as close as was "
         "charged.",
         model.mechanism,
         model.relation,
         float(model.mechanism.epsilon),
-        worst,
-        f"over {pairs} pairs of neighbours",
+        (
+            model.told(_sorted((*others, *own)), _sorted((*others, *new)))
+            for others, own, new in product(crowds, held, instead)
+        ),
     )
 
 

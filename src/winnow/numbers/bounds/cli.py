@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from winnow.cli.derived import Typed
-from winnow.cli.of_table import ASSUMED, SHOWN, AssumedTable, TableRun
-from winnow.cli.options import SchemaOption
+from winnow.cli.of_table import SHOWN, AssumedTable, TableRun
 from winnow.cli.private_table import PrivateTable
 from winnow.cli.reporting import reported
 from winnow.numbers.bounds.request import Bounds, PlannedBounds
@@ -37,10 +36,6 @@ winnow plan bounds --schema schema.json --column income --epsilon 0.5
 
 
 @reported()
-def plan(
-    schema: SchemaOption, asked: Typed[PlannedBounds], assumed: AssumedTable = ASSUMED
-) -> None:
+def plan(assumed: AssumedTable, asked: Typed[PlannedBounds]) -> None:
     """Predict how many rows may lie beyond private bounds; nothing is read or spent."""
-    from winnow.core.schema import Schema
-
-    assumed.show(Schema.parse(schema), asked())
+    assumed.show(asked())

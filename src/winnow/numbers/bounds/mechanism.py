@@ -19,7 +19,7 @@ from winnow.privacy import Guarantee, Promise, promise
 from winnow.privacy.calibration import sized_guarantee
 from winnow.read.crossing import SealedTable, check_planned
 
-MISSED = 0.05
+MISSED = 0.01
 """With what probability an end may have more than twice the wanted rows beyond it, or be an edge
 that no row is near."""
 HEADROOM = 2

@@ -29,7 +29,7 @@ class BoundsPlan(TablePlan[ReleasedBounds]):
 
     @property
     def error(self) -> float:
-        """How many rows lie beyond an end at most, with probability 0.95."""
+        """How many rows lie beyond an end at most, with probability 0.99."""
         return float(self.mechanism.least_rows)
 
     def to_dict(self) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class BoundsPlan(TablePlan[ReleasedBounds]):
         return [
             *sides,
             "",
-            f"With probability 0.95 at most {self.error:,.0f} rows lie beyond an end. With "
+            f"With probability 0.99 at most {self.error:,.0f} rows lie beyond an end. With "
             "fewer rows the bound is uninformative, or is the declared one.",
         ]
 

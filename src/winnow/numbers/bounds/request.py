@@ -6,10 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
 from winnow.core.checks import Real
-from winnow.core.options import EPSILON, Option
+from winnow.core.options import COLUMN, EPSILON, Option
 from winnow.core.request import PlannedRequest, Run, VerbRequest
-from winnow.errors import ParameterError
-from winnow.foreign import shown
 
 if TYPE_CHECKING:
     from winnow.numbers.bounds.plan import BoundsPlan
@@ -22,17 +20,13 @@ class AskedBounds(VerbRequest):
 
     no_rounds = "bounds have none"
 
-    column: Annotated[str, Option("The column: numbers on a public grid, or codes.", "COLUMN")] = (
-        field(kw_only=False)
-    )
+    column: Annotated[str, COLUMN] = field(kw_only=False)
     epsilon: Annotated[Real | None, EPSILON] = None
     budget: Budget | None = None
     run: Run | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.column, str):
-            raise ParameterError(f"column={shown(self.column)} is not a name; give a text")
 
     @property
     def used(self) -> list[str]:

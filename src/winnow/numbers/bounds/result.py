@@ -20,7 +20,7 @@ class ReleasedBounds(ReleasedValue, Saved):
     low: int | float
     high: int | float
     beyond: int
-    """With probability 0.95 at most so many rows lie beyond each end that was drawn."""
+    """With probability 0.99 at most so many rows lie beyond each end that was drawn."""
 
     def to_columns(self) -> Columns:
         """One row."""
@@ -37,7 +37,7 @@ class ReleasedBounds(ReleasedValue, Saved):
 
     def _card(self) -> Card:
         card = columns_card(f"Bounds of {self.column}", self.to_columns(), 1)
-        said = f"at most {self.beyond:,} rows each, with probability 0.95"
+        said = f"at most {self.beyond:,} rows each, with probability 0.99"
         return card.with_notes(("beyond", said))
 
     def __repr__(self) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
 
+from winnow.audit.driver import largest
 from winnow.audit.result import AuditResult, as_twin
 from winnow.core.relation import Relation
 from winnow.core.together import Together
@@ -57,28 +58,25 @@ def enumerate_histogram(
     law = cache(model.law)
     noise = float(scale or counts.measured[0].noise)
     claimed = float(pure_cost(mechanism.promise(relation).event).epsilon)
-    worst, pairs = 0.0, 0
-    for one, other in neighbours([(0, code) for code in range(3)], rows, relation, _MOST):
+
+    def told(one: Iterable[tuple[int, int]], other: Iterable[tuple[int, int]]) -> Iterator[float]:
         first, second = (tuple(sorted(code for _, code in each)) for each in (one, other))
         p, q = law(first), law(second)
-        pairs += 1
         for edge in p:
-            moved = sum(
-                abs(a - b)
-                for a, b in zip(_counts(first, edge[0]), _counts(second, edge[0]), strict=True)
-            )
-            worst = max(worst, abs(math.log(p[edge] / q[edge])) + moved / noise)
-    return AuditResult(
-        "enumeration",
+            counted_at = zip(_counts(first, edge[0]), _counts(second, edge[0]), strict=True)
+            moved = sum(abs(a - b) for a, b in counted_at)
+            yield abs(math.log(p[edge] / q[edge])) + moved / noise
+
+    pairs = neighbours([(0, code) for code in range(3)], rows, relation, _MOST)
+    return largest(
         f"A histogram over private edges, a person with {counted(rows, 'row')}: edges and counts "
         "of neighbours are as close as charged.",
-        mechanism.name,
-        str(relation),
-        mechanism.promise(relation).citation,
+        mechanism,
+        relation,
         claimed,
-        worst,
-        worst <= claimed * (1 + _TOLERANCE),
-        f"over {pairs} pairs of neighbours, up to {rows} rows each",
+        (max(told(one, other)) for one, other in pairs),
+        f"over {{}} pairs of neighbours, up to {rows} rows each",
+        tolerance=_TOLERANCE,
     )
 
 
@@ -95,27 +93,23 @@ def enumerate_adaptive(relation: Relation, rows: int, scale: Fraction | None = N
     assert isinstance(cells, MeasureTables) and isinstance(counts, MeasureTables)
     noises = float(scale or cells.measured[0].noise), float(counts.measured[0].noise)
     claimed = float(pure_cost(mechanism.promise(relation).event).epsilon)
-    worst, pairs = 0.0, 0
-    for one, other in neighbours([(0, code) for code in range(3)], rows, relation, _MOST):
-        pairs += 1
-        moved = [
-            sum(code == cell for _, code in one) - sum(code == cell for _, code in other)
-            for cell in range(3)
-        ]
-        told = sum(map(abs, moved)) / noises[0]
-        binned = max(abs(sum(moved[:edge])) + abs(sum(moved[edge:])) for edge in (0, 1, 2, 3))
-        worst = max(worst, told + binned / noises[1])
-    return AuditResult(
-        "enumeration",
+
+    def told(one: Iterable[tuple[int, int]], other: Iterable[tuple[int, int]]) -> float:
+        first, second = ([code for _, code in each] for each in (one, other))
+        moved = [first.count(cell) - second.count(cell) for cell in range(3)]
+        binned = max(abs(sum(moved[:edge])) + abs(sum(moved[edge:])) for edge in range(4))
+        return sum(map(abs, moved)) / noises[0] + binned / noises[1]
+
+    pairs = neighbours([(0, code) for code in range(3)], rows, relation, _MOST)
+    return largest(
         f"An adaptive histogram, a person with {counted(rows, 'row')}: cells and counts of "
         "neighbours are as close as charged.",
-        mechanism.name,
-        str(relation),
-        mechanism.promise(relation).citation,
+        mechanism,
+        relation,
         claimed,
-        worst,
-        worst <= claimed * (1 + _TOLERANCE),
-        f"over {pairs} pairs of neighbours, up to {rows} rows each",
+        (told(one, other) for one, other in pairs),
+        f"over {{}} pairs of neighbours, up to {rows} rows each",
+        tolerance=_TOLERANCE,
     )
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from winnow.cli.derived import Typed
-from winnow.cli.of_table import ASSUMED, DRAWN, AssumedTable, DrawnRun, show_numbers
-from winnow.cli.options import SchemaOption
+from winnow.cli.of_table import DRAWN, AssumedTable, DrawnRun, show_numbers
 from winnow.cli.private_table import PrivateTable
 from winnow.cli.reporting import reported
 from winnow.numbers.histogram.request import Histogram, PlannedHistogram
@@ -58,10 +57,6 @@ winnow plan histogram --schema schema.json --column income --split quantiles --e
 
 
 @reported()
-def plan(
-    schema: SchemaOption, asked: Typed[PlannedHistogram], assumed: AssumedTable = ASSUMED
-) -> None:
+def plan(assumed: AssumedTable, asked: Typed[PlannedHistogram]) -> None:
     """Predict the errors of a histogram; no data are read and nothing is spent."""
-    from winnow.core.schema import Schema
-
-    assumed.show(Schema.parse(schema), asked())
+    assumed.show(asked())

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from winnow.core.checks import Real
-from winnow.core.options import EPSILON, Option
+from winnow.core.options import COLUMN, EPSILON, Option
 from winnow.core.request import PlannedRequest, Run, VerbRequest
 from winnow.errors import ParameterError
 from winnow.foreign import shown
@@ -44,9 +44,7 @@ class AskedHistogram(VerbRequest):
 
     no_rounds = "a histogram has none"
 
-    column: Annotated[str, Option("The column: numbers on a public grid, or codes.", "COLUMN")] = (
-        field(kw_only=False)
-    )
+    column: Annotated[str, COLUMN] = field(kw_only=False)
     bins: Annotated[
         int | Sequence[Real],
         Option("How many bins, or their public edges, such as 0,20000,50000.", "N|EDGES"),
@@ -65,8 +63,6 @@ class AskedHistogram(VerbRequest):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not isinstance(self.column, str):
-            raise ParameterError(f"column={shown(self.column)} is not a name; give a text")
         self._check_bins()
 
     def _check_bins(self) -> None:

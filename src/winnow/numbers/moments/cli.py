@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from winnow.cli.derived import Typed
-from winnow.cli.of_table import ASSUMED, SHOWN, AssumedTable, TableRun
-from winnow.cli.options import (
-    ASKED,
-    SchemaOption,
-)
+from winnow.cli.of_table import SHOWN, AssumedTable, TableRun
 from winnow.cli.private_table import PrivateTable
 from winnow.cli.reporting import reported
 from winnow.numbers.moments.request import Moments, PlannedMoments
@@ -47,25 +39,8 @@ winnow plan moments --schema schema.json --values income --rows 4000 --epsilon 1
 winnow plan moments --schema schema.json --values income --rows 4000 --error 100
 """
 
-RowsOption = Annotated[
-    int | None,
-    typer.Option(
-        "--rows",
-        help="How many rows the table has; a public or assumed number. The error of a mean "
-        "depends on it.",
-        rich_help_panel=ASKED,
-    ),
-]
-
 
 @reported()
-def plan(
-    schema: SchemaOption,
-    asked: Typed[PlannedMoments],
-    rows: RowsOption = None,
-    assumed: AssumedTable = ASSUMED,
-) -> None:
+def plan(assumed: AssumedTable, asked: Typed[PlannedMoments]) -> None:
     """Predict the errors of means and other moments; no data are read and nothing is spent."""
-    from winnow.core.schema import Schema
-
-    assumed.show(Schema.parse(schema), asked(), rows)
+    assumed.show(asked())

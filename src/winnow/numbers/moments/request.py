@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from winnow.core.checks import Real, exact, probability
-from winnow.core.options import EPSILON, Option
+from winnow.core.checks import Real, exact
+from winnow.core.options import EPSILON, LEVEL, Option
 from winnow.core.request import PlannedRequest, Run, VerbRequest
 from winnow.errors import ParameterError
 from winnow.foreign import shown
@@ -55,43 +55,26 @@ class AskedMoments(VerbRequest):
             "WHERE",
         ),
     ] = "declared"
-    level: Annotated[
-        Real,
-        Option(
-            "The probability with which each interval holds; it costs nothing.",
-            "P",
-            above=0,
-            below=1,
-        ),
-    ] = 0.95
+    level: Annotated[Real, LEVEL] = 0.95
     budget: Budget | None = None
     run: Run | None = None
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        for name, default in (("values", ()), ("statistics", ("count", "sum", "mean"))):
-            said = getattr(self, name)
-            if isinstance(said, str):
-                object.__setattr__(self, name, (said,))
-            elif not isinstance(said, Sequence) or not all(isinstance(n, str) for n in said):
-                raise ParameterError(f"{name}={shown(said)} is not a list of names; give one")
-            else:
-                object.__setattr__(self, name, tuple(said) or default)
-            names = getattr(self, name)
-            if not names:
-                raise ParameterError(f"{name}= is empty; name at least one")
-            if len(set(names)) < len(names):
-                raise ParameterError(f"{name}={list(names)} names one twice; name each once")
+        for name in ("values", "statistics"):
+            if isinstance(getattr(self, name), str):
+                object.__setattr__(self, name, (getattr(self, name),))
         if self.by is None:
             object.__setattr__(self, "by", ())
-        if isinstance(self.by, str) or not isinstance(self.by, Sequence):
-            raise ParameterError(f"by={shown(self.by)} is not a list; give a list of columns")
+        super().__post_init__()
+        object.__setattr__(self, "values", tuple(self.values))
+        object.__setattr__(self, "statistics", tuple(self.statistics) or STATISTICS[:3])
+        if not self.values:
+            raise ParameterError("values= is empty; name at least one")
         for each in self.statistics:
             if each not in STATISTICS:
                 raise ParameterError(
                     f"the statistic {shown(each)} is unknown; choose among {', '.join(STATISTICS)}"
                 )
-        probability(level=self.level)
         if self.bounds == "auto" and exact("delta", self.delta):
             raise ParameterError(
                 'bounds="auto" is pure epsilon-DP and takes no delta; leave out delta='

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from winnow.cli.derived import Typed
-from winnow.cli.of_table import ASSUMED, SHOWN, AssumedTable, TableRun
-from winnow.cli.options import ASKED, SchemaOption
+from winnow.cli.of_table import SHOWN, AssumedTable, TableRun
 from winnow.cli.private_table import PrivateTable
 from winnow.cli.reporting import reported
 from winnow.numbers.regress.request import PlannedRegression, Regression
@@ -47,24 +44,8 @@ Examples:
 winnow plan regress --schema schema.json --target income --rows 4000 --epsilon 1
 """
 
-RowsOption = Annotated[
-    int | None,
-    typer.Option(
-        "--rows",
-        help="How many rows the table has; a public or assumed number. Errors depend on it.",
-        rich_help_panel=ASKED,
-    ),
-]
-
 
 @reported()
-def plan(
-    schema: SchemaOption,
-    asked: Typed[PlannedRegression],
-    rows: RowsOption = None,
-    assumed: AssumedTable = ASSUMED,
-) -> None:
+def plan(assumed: AssumedTable, asked: Typed[PlannedRegression]) -> None:
     """Predict the errors of a linear regression; no data are read and nothing is spent."""
-    from winnow.core.schema import Schema
-
-    assumed.show(Schema.parse(schema), asked(), rows)
+    assumed.show(asked())

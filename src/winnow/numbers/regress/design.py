@@ -150,6 +150,11 @@ def designed(schema: Schema, target: str, features: Sequence[str]) -> Design:
 def _column(schema: Schema, name: str) -> DesignColumn:
     place = schema.position(name)
     column = schema.columns[place]
+    if column.grid is not None and column.grid.unit:
+        raise ParameterError(
+            f"the column {name!r} holds dates or times; put it in bins first, wn.in_bins(table, "
+            f"{name!r}, ...), and name these, or leave it out of features="
+        )
     numbers = column.grid is not None or (column.kind == "codes" and not column.hashed)
     if numbers and column.codes > 1:
         of = asked_column(schema, name, ())

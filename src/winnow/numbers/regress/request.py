@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
-from winnow.core.checks import Real, probability
-from winnow.core.options import EPSILON, Option
+from winnow.core.checks import Real
+from winnow.core.options import EPSILON, LEVEL, Option
 from winnow.core.request import PlannedRequest, Run, VerbRequest
-from winnow.errors import ParameterError
-from winnow.foreign import shown
 
 if TYPE_CHECKING:
     from winnow.numbers.regress.plan import RegressionPlan
@@ -34,29 +32,15 @@ class AskedRegression(VerbRequest):
     delta: Annotated[
         Real, Option("E.g. 1e-6: less noise on several features.", "D", least=0, below=1)
     ] = 0.0
-    level: Annotated[
-        Real,
-        Option(
-            "The probability with which each interval holds; it costs nothing.",
-            "P",
-            above=0,
-            below=1,
-        ),
-    ] = 0.95
+    level: Annotated[Real, LEVEL] = 0.95
     budget: Budget | None = None
     run: Run | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.features, str):
+            object.__setattr__(self, "features", (self.features,))
         super().__post_init__()
-        if not isinstance(self.target, str):
-            raise ParameterError(f"target={shown(self.target)} is not a name; give a text")
-        held = (self.features,) if isinstance(self.features, str) else self.features
-        if not isinstance(held, Sequence) or not all(isinstance(each, str) for each in held):
-            raise ParameterError(f"features={shown(held)} is not a list of names; give one")
-        object.__setattr__(self, "features", tuple(held))
-        if len(set(held)) < len(held):
-            raise ParameterError(f"features={list(held)} names one twice; name each once")
-        probability(level=self.level)
+        object.__setattr__(self, "features", tuple(self.features))
 
     @property
     def used(self) -> list[str] | None:

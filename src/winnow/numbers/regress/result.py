@@ -14,7 +14,7 @@ from winnow.core.frames import Columns
 from winnow.core.notebook import Card, ReleasedValue, columns_card
 from winnow.core.saving import Saved
 from winnow.errors import ParameterError
-from winnow.foreign import shown
+from winnow.foreign import instead, shown
 
 Floats = NDArray[np.float64]
 
@@ -138,7 +138,6 @@ def _finite(number: float) -> float | None:
 
 
 def _column(rows: Any, name: str) -> Any:
-    try:
+    missing = ParameterError(f"the rows have no column {name!r}; give every feature")
+    with instead(missing, KeyError, TypeError, IndexError):
         return rows[name]
-    except (KeyError, TypeError, IndexError):
-        raise ParameterError(f"the rows have no column {name!r}; give every feature") from None

@@ -11,6 +11,9 @@ from winnow.privacy.events import Repeat, from_json
 from winnow.privacy.ledger.entry import Entry
 from winnow.privacy.spent import SpentSoFar
 
+SHOWN_DELTA = 1e-6
+"""At which what was spent so far is shown; the library says it at any."""
+
 
 def spent_of(entries: Iterable[Entry]) -> dict[str, SpentSoFar]:
     """By the label of the dataset; one that was not charged has spent nothing."""

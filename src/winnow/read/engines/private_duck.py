@@ -17,6 +17,7 @@ from sqlglot import exp
 
 from winnow.core.borders import Border
 from winnow.core.process import in_thread, parse_memory
+from winnow.core.threads import available
 from winnow.errors import DataError
 from winnow.foreign import instead, shown
 from winnow.read.engine import FILES, Counts, Engine, Progress
@@ -329,6 +330,7 @@ def private_connection(memory: str) -> Iterator[Any]:
         "memory_limit": f"{parse_memory(memory)}B",
         "temp_directory": "",
         "preserve_insertion_order": "false",
+        "threads": available(),
     }
     with instead(
         lambda error: DataError(

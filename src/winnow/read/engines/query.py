@@ -199,12 +199,13 @@ class CountQuery:
             return self.text(value)
         return exp.Anonymous(this="DECODE", expressions=[value.copy()])
 
-    def among(self, listed: exp.Expression) -> exp.Expression:
-        """Whether the item is one of the public list."""
+    def among(self, listed: exp.Expression, text: exp.Expression | None = None) -> exp.Expression:
+        """Whether the item, or another text, is one of a list."""
+        text = self.item_text() if text is None else text
         if not self.encoded:
-            return exp.In(this=self.item_text(), query=exp.Subquery(this=listed))
+            return exp.In(this=text, query=exp.Subquery(this=listed))
         items = exp.select(_bytes(exp.column("i"))).from_(exp.Subquery(this=listed, alias="l"))
-        return exp.In(this=_bytes(self.item_text()), query=exp.Subquery(this=items))
+        return exp.In(this=_bytes(text), query=exp.Subquery(this=items))
 
     def _named(self, counts: exp.Select) -> exp.Select:
         """Counts of values as counts of their texts, of which no two are the same."""

@@ -19,8 +19,9 @@ class WeightQuery(CountQuery):
         q: the rank of each pair among those of its person, by a keyed hash
         counts: the weights of the pairs of rank up to ``most``, added up for each item
 
-    Where there are ``items``, others are left out before anything is ranked. They are private, so
-    that they do not stand in the text of a query that a server may write down.
+    Where there are ``items``, others are left out after all are ranked, and the weight goes by how
+    many pairs are left (s): which pairs stay depends on the person alone. They are private, so that
+    they do not stand in the text of a query that a server may write down.
     """
 
     most: int = 1
@@ -45,17 +46,22 @@ class WeightQuery(CountQuery):
         """The texts of the items and their weights."""
         assert self.person is not None
         rows, kept = self.read(source, *filters)
-        if listed is not None:
-            kept.append(self.among(listed))
         who = exp.alias_(self.compared(self.person), "u")
         what = exp.alias_(self.compared(self.item), "i")
         pairs = exp.select(who, what).distinct().from_(rows).where(*kept)
         every = exp.Window(this=exp.Count(this=exp.Star()), partition_by=[exp.column("u")])
         owned = exp.select("u", "i", exp.alias_(every, "d")).from_(pairs.subquery("p"))
         rank = exp.alias_(ranked(exp.RowNumber(), *self._order()), "r")
-        placed = exp.select("i", "d", rank).from_(owned.subquery("o"))
+        first = exp.column("r") <= self.most
+        if listed is None:
+            placed = exp.select("i", "d", rank).from_(owned.subquery("o"))
+        else:
+            chosen = exp.select("u", "i", rank).from_(owned.subquery("o")).subquery("c")
+            text = self.named(self.item, exp.column("i"))
+            left = exp.select("u", "i", "r").from_(chosen).where(first, self.among(listed, text))
+            placed = exp.select("i", exp.alias_(every.copy(), "d"), "r").from_(left.subquery("s"))
         few = exp.select("i", exp.alias_(self._weight(), "w")).from_(placed.subquery("q"))
-        few = few.where(exp.column("r") <= self.most)
+        few = few.where(first.copy())
         total = exp.cast(exp.Sum(this=exp.column("w")), "BIGINT")
         summed = exp.select("i", exp.alias_(total, "n")).from_(few.subquery("k")).group_by("i")
         return self._named(summed)

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from winnow.cli.derived import Typed
+from winnow.cli.of_table import AssumedTable
 from winnow.cli.options import (
-    ASKED,
-    AssumedRowsOption,
-    AssumedRowsPerPersonOption,
-    JsonOption,
     OutOption,
-    SchemaOption,
-    relation_of_people,
-    some_of,
 )
 from winnow.cli.reporting import reported
-from winnow.core.relation import Relation
 from winnow.release.cli.command import WorkloadOption
 from winnow.release.request import PlannedRelease
 
@@ -38,22 +29,9 @@ winnow plan release --schema schema.json --workload marginals:2+ranges:age -n 30
 
 @reported()
 def release(
-    schema: SchemaOption,
+    assumed: AssumedTable,
     workload: WorkloadOption,
-    rows: AssumedRowsOption,
     asked: Typed[PlannedRelease],
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            "--columns",
-            metavar="A,B,...",
-            help="Only these columns of the schema.",
-            rich_help_panel=ASKED,
-        ),
-    ] = None,
-    max_rows: AssumedRowsPerPersonOption = 1,
-    relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
-    json: JsonOption = False,
     out: OutOption = None,
 ) -> None:
     """Predict the errors of a release; no data are read and nothing is spent.
@@ -63,20 +41,17 @@ def release(
     from winnow.cli.files import refuse_overwriting
     from winnow.cli.printing import show_plan
     from winnow.core.saving import check_target, save
-    from winnow.core.schema import Schema
-    from winnow.read.about import table
     from winnow.release.cli.run import public_files, with_cells
     from winnow.release.cli.view import workload_of
 
     if out is not None:
         check_target(out)
-        refuse_overwriting(public_files(asked, schema, workload), "--out", out)
-    declared = some_of(Schema.parse(schema), columns)
-    about = table(declared, rows=rows, relation=relation, max_rows=max_rows)
+        refuse_overwriting(public_files(asked, assumed.schema, workload), "--out", out)
+    declared = assumed.declared()
     request = asked(workload=workload_of(workload), method=with_cells(asked, declared))
-    planned = request.plan(about)
+    planned = request.plan(assumed.about(declared))
     document = planned.to_dict()
-    show_plan(planned, json=json)
+    show_plan(planned, json=assumed.json)
     if out is not None:
         names = ("cells", "queries", "rows", "rows_per_person", "epsilon", "delta", "relation")
         said = {name: document[name] for name in names}

@@ -19,6 +19,7 @@ from winnow.core.workloads.part import table_columns
 from winnow.core.workloads.workload import Workload
 from winnow.fit.junction_tree import Columns
 from winnow.fit.tables import Estimator, NoisyTable
+from winnow.release.after_fit import left_of
 from winnow.release.graphical.candidates import spread, tables_inside
 from winnow.release.graphical.kernels.elimination import within
 from winnow.release.graphical.rules import MOST_CANDIDATES
@@ -38,6 +39,7 @@ _ROUNDS, _TAKEN = 24, 3
 """Rounds in which a model of some tables grows, the first third by pairs only; and in each as many
 tables are taken as this part of the columns."""
 _L1 = math.sqrt(2 / math.pi)
+"""The mean size of a standard normal number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,9 +140,12 @@ def closure(schema: Schema, sets: Sequence[Columns]) -> Workload:
     return Workload(schema, tuple(MarginalPart(schema, columns) for columns in ordered))
 
 
-def noise_of(planned: TablesSettings, workload: Workload, rows: int) -> float:
-    """The total variation distance that noise puts into a table: the mean over a workload."""
+def distances_of(planned: TablesSettings, workload: Workload, rows: int) -> tuple[float, float]:
+    """The mean total variation distance of a workload's tables: of noise, and after a fit."""
     wanted = {frozenset(table_columns(part) or ()) for part in workload.parts}
-    parts = zip(planned.parts, planned.strategy.each, strict=True)
-    moved = [0.5 * p.size * e.mean for p, e in parts if frozenset(p.columns) in wanted]
-    return sum(moved) / (rows * len(moved))
+    noise, after = [], []
+    for part, errors in zip(planned.parts, planned.strategy.each, strict=True):
+        if frozenset(part.columns) in wanted:
+            noise.append(0.5 * part.size * errors.mean / rows)
+            after.append(noise[-1] * left_of(2 * noise[-1], len(part.columns)))
+    return sum(noise) / len(noise), sum(after) / len(after)

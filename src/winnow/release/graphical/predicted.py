@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from winnow.release.graphical.at_once import AtOnce
 from winnow.release.graphical.candidates import column_sets
 from winnow.release.graphical.rules import (
-    TABLES_BETTER,
+    UNSEEN,
     mean_distance,
     model_cells,
     rounds_seconds,
     schedule,
 )
-from winnow.release.graphical.settings import power_of, wide_settings
-from winnow.release.graphical.situation import noise_of_pair, noise_of_tables, rows_of
+from winnow.release.graphical.settings import at_once, situation_of, wide_settings
+from winnow.release.graphical.situation import noise_of_pair, rows_of
 from winnow.release.graphical.whole_workload import MOST_WEIGHED, pairs_of
 from winnow.release.prediction import EXACT, THUMB, Prediction
 from winnow.release.terms import ReleaseTerms
@@ -24,21 +24,17 @@ if TYPE_CHECKING:
     from winnow.release.methods import Graphical
 
 _NOTE = "the errors of a model depend on the data"
-ALONE = "each column alone: errors depend on the data"
+_ALONE = "each column alone: errors depend on the data"
 
 LARGEST = 0.05
 """The largest error of rounds is taken to be so much of the rows, times the third root of the noise
 of a pair. On six generated wide tables, pairs and triples, epsilon .1 to 10, .44 to 1.7 times that
 was seen; .1 had been read off two tables, and let tables win that erred more.
 Where a weight on each cell fits, ``UNSEEN`` is taken."""
-UNSEEN, DEPENDENT = 0.2, 1.5
-"""The largest error of a table that was not measured, as a part of the rows: where columns alone
-are measured, and where a weight on each cell fits, whatever is; columns alone miss as much of a
-table in the mean. There the second says by how much the mean error of a model is above its rule of
-thumb. Chosen on 61 generated settings (``benchmarks/choice.py``, pairs and triples, 300 to 200,000
-rows): columns alone had .03 to .9, in the median .2, rounds .01 to .9; the mean error was .3 to 2.4
-of the rule. Near variants of these chose as well. On 12 generated wide tables columns alone missed
-.32 to .38 of a table, where columns depend on each other; none where they do not."""
+DEPENDENT = 1.5
+"""By how much the mean error of a model is above its rule of thumb where a weight on each cell
+fits. Chosen on 61 generated settings (``benchmarks/choice.py``, pairs and triples, 300 to 200,000
+rows), in which it was .3 to 2.4 of the rule; near variants chose as well."""
 
 
 def predict_graphical(method: Graphical, terms: ReleaseTerms) -> Prediction | str:
@@ -51,19 +47,19 @@ def predict_graphical(method: Graphical, terms: ReleaseTerms) -> Prediction | st
         return "no table of the workload has two columns"
     nu = noise_of_pair(terms, pairs)
     far = mean_distance(nu, map(len, sets))
-    plain = noise_of_tables(terms, [part.size for part in terms.workload.parts])
-    if plain <= TABLES_BETTER * far and isinstance(known := _at_once(method, terms), Prediction):
+    wide = terms.schema.cells > MOST_WEIGHED
+    if wide and isinstance(known := _at_once(method, terms), Prediction):
         return known
     bound = model_cells(nu)
     columns = len(terms.schema.shape)
-    rounds = schedule(columns, nu, pure=terms.pure, power=power_of(terms)).rounds
+    rounds = schedule(columns, nu, pure=terms.pure).rounds
     seconds = rounds_seconds(rounds, cells=terms.workload.size, model_cells=bound)
     mean = _mean(terms, far)
-    if terms.schema.cells > MOST_WEIGHED:
+    if wide:
         largest = LARGEST * rows_of(terms) * nu ** (1 / 3)
         if not rounds:  # each column alone
-            largest, mean = UNSEEN * rows_of(terms), _mean(terms, max(far, UNSEEN))
-        note = _NOTE if rounds else ALONE
+            largest, mean = UNSEEN * rows_of(terms), _mean(terms, UNSEEN)
+        note = _NOTE if rounds else _ALONE
         return Prediction("graphical", largest, mean, None, seconds, THUMB, note)
     return _narrow(method, terms, Prediction("graphical", None, mean, None, seconds, THUMB, _NOTE))
 
@@ -106,11 +102,12 @@ def _narrow(method: Graphical, terms: ReleaseTerms, prediction: Prediction) -> P
 
 
 def _at_once(method: Graphical, terms: ReleaseTerms) -> Prediction | None:
-    """The prediction where all tables are measured and the model holds only some of them."""
-    planned = wide_settings(method, terms)
-    if not isinstance(planned, AtOnce) or planned.some is None:
+    """The prediction where all tables are measured at once."""
+    planned = at_once(method, situation_of(method, terms)[0])
+    if planned is None or all(len(part.columns) == 1 for part in planned.tables.parts):
         return None
     errors = planned.tables.strategy.errors
-    note = "all tables at once, and a model of some"
-    numbers = errors.largest, errors.mean, errors.rms
-    return Prediction("graphical", *numbers, planned.seconds, EXACT, note)
+    some = "" if planned.some is None else ", and a model of some"
+    note = f"all tables at once{some}"
+    numbers = errors.largest, _mean(terms, planned.distance), errors.rms
+    return Prediction("graphical", *numbers, planned.seconds, THUMB, note)

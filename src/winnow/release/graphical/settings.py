@@ -20,19 +20,16 @@ from winnow.release.graphical.planned_at_once import (
     all_at_once,
     columns_alone,
     tables_of,
-    too_many_to_hold,
 )
 from winnow.release.graphical.rules import (
     MODEL_CELLS,
     MOST_FIRST,
-    PURE_BETTER,
     SELECTION_SHARE,
     model_cells,
-    power,
     rounds_seconds,
     schedule,
 )
-from winnow.release.graphical.situation import Situation, noise_of_pair, rows_of
+from winnow.release.graphical.situation import Situation, noise_of_pair
 from winnow.release.rounds.crossing.tables import TableNoise, first_event
 from winnow.release.rounds.mechanism import MeasureMarginals
 from winnow.release.rounds.warm_start import first_parts
@@ -112,28 +109,22 @@ class WideSettings:
 
 def wide_settings(method: Graphical, terms: ReleaseTerms) -> WideSettings | AtOnce:
     """Fix everything, or say what is impossible; nothing is charged here."""
-    sets = every_column(terms)
-    every = tables_inside(sets)
-    cells = int(method.model_cells or MODEL_CELLS)
-    fitting = candidates(terms.schema.shape, terms.memory, every, cells)
-    pairs = [each for each in fitting if len(each) == 2] or fitting
-    nu, columns = noise_of_pair(terms, pairs), len(terms.schema.columns)
-    rule = schedule(columns, nu, pure=terms.pure, power=power_of(terms))
-    situation = Situation(terms, sets, nu, rule)
+    situation, pairs = situation_of(method, terms)
+    nu, rule = situation.noise, situation.schedule
     left_to_rules = method.rounds is None and method.first_share is None
     if left_to_rules:
-        once = all_at_once(situation, [each for each in every if len(each) == 2], cells)
-        once = once or too_many_to_hold(situation, method.model_cells)
+        once = at_once(method, situation)
         if once is not None:
             return once
         pure = replace(terms, accountant="pure")
-        without = noise_of_pair(pure, pairs) * math.sqrt(max(1, rule.rounds) / columns)
-        if terms.accountant == "best" and not terms.pure and without <= PURE_BETTER * nu:
+        without = noise_of_pair(pure, pairs)
+        without *= math.sqrt(max(1, rule.rounds) / len(terms.schema.columns))
+        if terms.accountant == "best" and not terms.pure and without < nu:
             return wide_settings(method, pure)
-    if method.model_cells is None:
-        cells = model_cells(nu)
-        fitting = candidates(terms.schema.shape, terms.memory, every, cells)
-    rounds = _rounds(method, situation, fitting, cells)
+    cells = method.model_cells or model_cells(nu)
+    every = tables_inside(situation.sets)
+    fitting = candidates(terms.schema.shape, terms.memory, every, int(cells))
+    rounds = _rounds(method, situation, fitting, int(cells))
     if terms.total is None or rounds.worthwhile(terms.total):
         return rounds
     if left_to_rules:
@@ -144,17 +135,22 @@ def wide_settings(method: Graphical, terms: ReleaseTerms) -> WideSettings | AtOn
     )
 
 
-def power_of(terms: ReleaseTerms) -> float:
-    """How far selections see; without a delta the rule asks for noise alone."""
-    if terms.rho is None:
-        return math.inf
-    return power(
-        len(terms.schema.columns),
-        rho=terms.rho,
-        people=terms.relation.people,
-        rows_per_person=terms.rows_per_person,
-        rows=rows_of(terms),
-    )
+def situation_of(method: Graphical, terms: ReleaseTerms) -> tuple[Situation, list[Columns]]:
+    """What the rules of thumb say, and the pairs of columns that they look at."""
+    sets = every_column(terms)
+    most = int(method.model_cells or MODEL_CELLS)
+    fitting = candidates(terms.schema.shape, terms.memory, tables_inside(sets), most)
+    pairs: list[Columns] = [each for each in fitting if len(each) == 2] or fitting
+    nu, columns = noise_of_pair(terms, pairs), len(terms.schema.columns)
+    rule = schedule(columns, nu, pure=terms.pure)
+    return Situation(terms, sets, nu, rule), pairs
+
+
+def at_once(method: Graphical, situation: Situation) -> AtOnce | None:
+    """All tables at once, or columns alone, where rounds are expected to be further off."""
+    pairs = [each for each in tables_inside(situation.sets) if len(each) == 2]
+    most = int(method.model_cells or MODEL_CELLS)
+    return all_at_once(situation, pairs, most, method.model_cells)
 
 
 def _rounds(

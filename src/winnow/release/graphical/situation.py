@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from winnow.fit.junction_tree import Columns
 from winnow.release.graphical.rules import (
+    UNSEEN,
     Schedule,
     mean_distance,
     pair_noise,
@@ -35,6 +36,11 @@ class Situation:
     def distance(self) -> float:
         """About the mean total variation distance of a model's tables."""
         return mean_distance(self.noise, map(len, self.sets))
+
+    @property
+    def expected(self) -> float:
+        """The same of rounds, or of columns alone where rounds would be noise."""
+        return self.distance if self.schedule.rounds else UNSEEN
 
 
 def rows_of(terms: ReleaseTerms) -> int:

@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.process import one_thread
 from winnow.core.schema import Schema, cells_text
 from winnow.core.workloads.conjunction import ConjunctionPart
 from winnow.core.workloads.forms import CodeRanges
@@ -46,8 +47,11 @@ PLANNED_EXPLICIT = 128
 MOST_FITTED = 10**7
 """Cells of a distribution that is fitted."""
 _MOST_FITTED_ENTRIES = 2 * 10**7
+"""Entries of the queries that a distribution is fitted to: of more, some are enough."""
 _MOST_ENTRIES = 2 * 10**8
+"""Entries of a matrix that is inverted, or of the lengths of ranges times codes."""
 _MOST_RANGES = 5_000
+"""Ranges whose largest error is simulated one by one; of more, a bound on all is."""
 
 
 class Solution(Protocol):
@@ -314,6 +318,7 @@ class _Matrix:
 
     rising = False
 
+    @one_thread()
     def __init__(self, strategy: MatrixStrategy, queries: Floats, known: bool) -> None:
         self._matrix, self._queries, self._known = strategy.matrix, queries, known
         self.columns = strategy.columns

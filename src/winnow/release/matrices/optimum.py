@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.core.process import one_thread
 from winnow.core.workloads.workload import Workload
 from winnow.release.matrices.strategies import BITS
 
@@ -35,6 +36,7 @@ def query_matrix(workload: Workload) -> Floats:
     return matrix
 
 
+@one_thread()
 def optimal_matrix(queries: Floats, *, centred: bool) -> Integers:
     """A strategy for these queries in whole numbers; ``centred``: the total is known anyway."""
     gram = queries.T @ queries

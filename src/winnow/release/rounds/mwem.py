@@ -59,7 +59,9 @@ UPDATES = ("gap", "hardt", "sign")
 
 RESULTS = ("last", "average")
 _STEPS = {"gap": 4.0, "hardt": 0.5}
+"""How far a round moves the weights unless told, by the update."""
 _LARGEST_STEP = 100
+"""A larger step is refused: it puts nearly all weight on a few cells."""
 MOST_ROUNDS = 100_000
 """The most rounds that are chosen by default."""
 

@@ -30,11 +30,11 @@ def tables_with_auto_bound(
         raise ParameterError(
             "with_cut= and a bound that is chosen both say what is left out; leave out with_cut="
         )
-    first, grid = planned(asked, public.under(1)), public.choice.grid
+    first, grid = planned(asked, public.bounded(1)), public.choice.grid
     answers = None if first.answers is None else float(first.answers)
 
     def under(epsilon: Fraction, bound: int) -> TabulatePlan:
-        return planned(replace(asked, epsilon=epsilon), public.under(bound))
+        return planned(replace(asked, epsilon=epsilon), public.bounded(bound))
 
     def noise(plans: list[TabulatePlan]) -> NoiseUnderBounds:
         each = tuple(_error(plan, bound) for plan, bound in zip(plans, grid, strict=True))

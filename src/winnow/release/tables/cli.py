@@ -10,23 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from winnow.cli.derived import Typed
-from winnow.cli.of_table import DRAWN, DrawnRun
+from winnow.cli.of_table import DRAWN, AssumedTable, DrawnRun
 from winnow.cli.options import (
-    ASKED,
     SCHEMA_EXAMPLE,
-    ColumnsOption,
-    JsonOption,
     OutOption,
-    SchemaOption,
-    bound_of,
-    option,
-    relation_of_people,
     some_of,
 )
 from winnow.cli.private_table import PrivateTable
 from winnow.cli.reporting import reported
 from winnow.cli.with_cut import check_cut
-from winnow.core.relation import Relation
 from winnow.errors import ParameterError
 from winnow.release.tables.request import PlannedTabulate, Tabulate
 from winnow.select.auto_bound import AutoBoundPlan
@@ -176,34 +168,24 @@ winnow plan tabulate --schema schema.json --workload marginals:2 --error 50 --de
 
 @reported()
 def plan(
-    schema: SchemaOption,
+    assumed: AssumedTable,
     asked: Typed[PlannedTabulate],
     by: ByOption = None,
     workload: WorkloadOption = None,
-    columns: ColumnsOption = None,
-    max_rows: Annotated[
-        str, option("--max-rows", "L", "The most rows of one person, or auto.", ASKED)
-    ] = "1",
-    relation: Annotated[Relation, relation_of_people(ASKED)] = Relation.SUBSTITUTION,
-    json: JsonOption = False,
     out: OutOption = None,
 ) -> None:
     """Predict the errors of tables; no data are read and nothing is spent."""
     from winnow.cli.files import refuse_overwriting
     from winnow.cli.printing import show_plan
     from winnow.core.saving import check_target, save
-    from winnow.read.about import table as about_table
 
     if out is not None:
         check_target(out)
-        refuse_overwriting([schema], "--out", out)
-    declared, tables = _tables(schema, columns, by, workload, asked.values)
-    public = about_table(
-        declared, relation=relation, max_rows=bound_of("--max-rows", max_rows) or 1
-    )
-    planned = asked(by=tables).plan(public)
+        refuse_overwriting([assumed.schema], "--out", out)
+    declared, tables = _tables(assumed.schema, assumed.columns, by, workload, asked.values)
+    planned = asked(by=tables).plan(assumed.about(declared))
     document = planned.to_dict()
-    show_plan(planned, json=json)
+    show_plan(planned, json=assumed.json)
     if out is not None and isinstance(planned, AutoBoundPlan):
         save(out, document, document["bounds"])
     elif out is not None:

@@ -26,9 +26,9 @@ _WEIGHTS = (None, 0.0, 0.2, 2.0, 20.0)
 columns of ADULT, or of a lender's table, prefixes in five and four of them, 2 was within .2 % of
 the best of a finer grid; a single table wants 0."""
 
-_FEWEST_BITS = 6
-_ROOM = 27
-"""Bits of a product of matrix entries: with 2^34 rows, sums stay below 2^62."""
+_FEWEST_BITS, _ROOM = 6, 27
+"""Bits of a matrix entry, at least, and of a product of two: with 2^34 rows sums stay below
+2^62."""
 
 
 def best_matrices(

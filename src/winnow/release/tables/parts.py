@@ -112,6 +112,7 @@ def tables_workload(schema: Schema, by: Any, memory: str | int) -> Workload:
         raise ParameterError(
             f"by={shown(by)} names no table; give a list of columns such as ['race', 'age'], a "
             "list of such lists, or a workload such as wn.marginals(2)"
+            + ("; wn.moments gives sums and means of the whole table" if by is None else "")
         )
     tables = [by] if all(isinstance(name, str) for name in by) else list(by)
     parts = []

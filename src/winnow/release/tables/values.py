@@ -11,7 +11,6 @@ from itertools import pairwise
 from winnow.core.checks import exact
 from winnow.core.schema import Schema
 from winnow.errors import ParameterError
-from winnow.foreign import shown
 from winnow.release.tables.measured import SummedColumn
 from winnow.release.tables.spread import BinSpread
 
@@ -44,8 +43,6 @@ class ValueColumn:
 
 def value_columns(schema: Schema, names: Sequence[str]) -> tuple[ValueColumn, ...]:
     """The columns of these names, or an error for one that is not made of numbers."""
-    if isinstance(names, str):
-        raise ParameterError(f"values={shown(names)} is a text; give a list of columns")
     return tuple(_column(schema, place) for place in (schema.positions(names) if names else ()))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.audit.driver import largest
 from winnow.audit.fidelity import chi_square_p_value, fidelity_result
 from winnow.audit.result import AuditResult, as_twin
 from winnow.core.laws import Law
@@ -71,25 +72,25 @@ def law(mechanism: EachGroup, people: Sequence[Owned], relation: Relation) -> Fl
 
 def enumerate_groups(mechanism: EachGroup, relation: Relation, in_groups: int) -> AuditResult:
     """The largest log-ratio of neighbours, of people who are in so many groups at most."""
-    worst, number, everybody = 0.0, 0, owners(in_groups)
+    everybody = owners(in_groups)
     claimed = guarantee_of(mechanism.promise(relation).event).epsilon
     crowds = [(), *((one,) for one in everybody), *combinations_with_replacement(everybody[1:5], 2)]
     before = everybody if relation is Relation.SUBSTITUTION else everybody[:1]
-    for crowd, old, new in product(crowds, before, everybody):
-        laws = [law(mechanism, [*crowd, people], relation) for people in (old, new)]
-        worst = max(worst, float(np.abs(np.log(laws[0] / laws[1])).max()))
-        number += 1
-    return AuditResult(
-        "enumeration",
+
+    def told() -> Iterator[float]:
+        for crowd, old, new in product(crowds, before, everybody):
+            one, other = (law(mechanism, [*crowd, people], relation) for people in (old, new))
+            yield float(np.abs(np.log(one / other)).max())
+
+    return largest(
         f"Lists of groups, people in at most {in_groups}: neighbours differ by no more than "
         "epsilon.",
-        mechanism.name,
-        str(relation),
-        mechanism.promise(relation).citation,
+        mechanism,
+        relation,
         claimed,
-        worst,
-        worst <= claimed * (1 + _TOLERANCE),
-        f"over {number} pairs of groups of people",
+        told(),
+        "over {} pairs of groups of people",
+        tolerance=_TOLERANCE,
     )
 
 

@@ -15,6 +15,7 @@ from itertools import combinations, product
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.audit.driver import largest
 from winnow.audit.fidelity import chi_square_p_value, fidelity_result
 from winnow.audit.numerics import gaussian_upper_tail
 from winnow.audit.result import AuditResult, as_twin
@@ -26,6 +27,7 @@ from winnow.core.tape import Tape
 from winnow.core.utility import Utility
 from winnow.privacy import Truncated
 from winnow.select.audit.listed_people import (
+    BrokenChosenAnew,
     BrokenWholeWeight,
     Group,
     ListedPeople,
@@ -146,7 +148,7 @@ def enumerate_weighted(
     crowd: int = 1,
 ) -> AuditResult:
     """One result: the largest hockey-stick divergence of neighbours at epsilon."""
-    worst, number, known = 0.0, 0, dict[Group, Floats]()
+    known = dict[Group, Floats]()
     epsilon, delta = float(mechanism.epsilon), float(mechanism.delta)
 
     def of(group: Group) -> Floats:
@@ -154,28 +156,24 @@ def enumerate_weighted(
             known[group] = law(mechanism, kind(group), relation)
         return known[group]
 
-    for one, other in pairs(relation, crowd):
-        worst, number = max(worst, stick(of(one), of(other), epsilon)), number + 1
-    return AuditResult(
-        "enumeration",
+    return largest(
         f"Weighted labels of up to {2 * crowd} people and one more: at epsilon={epsilon:g} "
         "neighbours differ by no more than delta.",
-        mechanism.name,
-        str(relation),
-        mechanism.promise(relation).citation,
+        mechanism,
+        relation,
         delta,
-        worst,
-        worst <= delta * (1 + _TOLERANCE),
-        f"over {number} pairs of groups of people",
+        (stick(of(one), of(other), epsilon) for one, other in pairs(relation, crowd)),
+        "over {} pairs of groups of people",
+        tolerance=_TOLERANCE,
     )
 
 
 def enumerate_threshold(mechanism: WeightedGaussian, relation: Relation) -> AuditResult:
     """How often a label leaves which one person alone has, however many of these there are."""
-    worst, event = 0.0, mechanism.promise(relation).event
+    event, most = mechanism.promise(relation).event, mechanism.max_items or 1
     assert isinstance(event, Truncated)
-    most = mechanism.max_items or 1
-    for labels in range(1, most + 1):
+
+    def passing(labels: int) -> float:
         each, lost = weight(labels if mechanism.spread else most), 0.0
         for number in range(mechanism.rounds):
             edges = [mechanism.threshold(relation, number)]
@@ -184,23 +182,27 @@ def enumerate_threshold(mechanism: WeightedGaussian, relation: Relation) -> Audi
             variance = float(mechanism.variance(relation, number))
             tails = gaussian_upper_tail(variance, np.array(edges) - each)
             lost += labels * float(tails[0] / (tails[1] if len(tails) > 1 else 1.0))
-        worst = max(worst, lost)
-    return AuditResult(
-        "enumeration",
+        return lost
+
+    return largest(
         "Weighted labels: what one person alone has is found no more often than is charged.",
-        mechanism.name,
-        str(relation),
-        mechanism.promise(relation).citation,
+        mechanism,
+        relation,
         float(event.delta),
-        worst,
-        worst <= float(event.delta),
-        f"by sums over the discrete Gaussian law, for 1 to {most} labels",
+        map(passing, range(1, most + 1)),
+        "by sums over the discrete Gaussian law, for 1 to {} labels",
+        tolerance=0.0,
     )
 
 
 def weighted(rounds: int = 1) -> WeightedGaussian:
     """What is enumerated: so large a delta that three labels are often released."""
     return WeightedGaussian(1.5, 0.2, EVERY, 3, spread=True, rounds=rounds)
+
+
+def two_rounds_of_one() -> WeightedGaussian:
+    """People who have more labels than stay: one of up to three."""
+    return WeightedGaussian(3.0, 1e-6, EVERY, 1, spread=True, rounds=2)
 
 
 def peeled() -> WeightedGaussian:
@@ -213,6 +215,7 @@ def labels_enumerated(*, quick: bool = False) -> Iterator[AuditResult]:
     for relation in Relation:
         for rounds in (1, 2):
             yield enumerate_weighted(weighted(rounds), relation)
+        yield enumerate_weighted(two_rounds_of_one(), relation, crowd=40)
         for crowd in (1, 6):
             yield enumerate_weighted(peeled(), relation, crowd=crowd)
         yield enumerate_sensitivity(weighted(), relation)
@@ -364,6 +367,8 @@ def labels_twins() -> Iterator[AuditResult]:
     )
     true = BrokenTrueStay(1.5, 0.2, EVERY, 3, spread=True, rounds=2)
     yield as_twin("what stays is not private", "Enumeration", enumerate_weighted(true, added))
+    anew = enumerate_weighted(two_rounds_of_one(), added, BrokenChosenAnew, crowd=40)
+    yield as_twin("the labels of a person are chosen anew", "Enumeration", anew)
     free = BrokenFreeStay(1.0, 1e-6, EVERY, 20, spread=True, rounds=2)
     yield as_twin("what stays is not paid for", "Enumeration", enumerate_threshold(free, added))
     low = BrokenOneLabel(1.0, 1e-6, EVERY, 100, spread=True)
@@ -380,8 +385,8 @@ def labels_twins() -> Iterator[AuditResult]:
 
 def enumerate_sensitivity(mechanism: WeightedGaussian, relation: Relation) -> AuditResult:
     """The squared distance of the weights of neighbours over the variance, against the charge."""
-    worst, claimed = 0.0, float(mechanism.calibrated(relation).parameter)
-    for one, other in pairs(relation):
+
+    def told(one: Group, other: Group) -> float:
         sums = [
             dict(zip(each.items, np.asarray(each.values).tolist(), strict=True))
             for each in (
@@ -389,15 +394,14 @@ def enumerate_sensitivity(mechanism: WeightedGaussian, relation: Relation) -> Au
             )
         ]
         moved = sum((sums[0].get(x, 0) - sums[1].get(x, 0)) ** 2 for x in _LABELS)
-        worst = max(worst, moved / mechanism.variance(relation))
-    return AuditResult(
-        "enumeration",
+        return float(moved / mechanism.variance(relation))
+
+    return largest(
         "Weighted labels: the squared distance over the variance stays within what was charged.",
-        mechanism.name,
-        str(relation),
-        mechanism.promise(relation).citation,
-        claimed,
-        worst,
-        worst <= claimed * (1 + _TOLERANCE),
-        "over pairs of groups of up to three people",
+        mechanism,
+        relation,
+        float(mechanism.calibrated(relation).parameter),
+        (told(one, other) for one, other in pairs(relation)),
+        "over {} pairs of groups of up to three people",
+        tolerance=_TOLERANCE,
     )

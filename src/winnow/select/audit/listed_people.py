@@ -30,7 +30,9 @@ class ListedPeople(Weights):
         """Those of a person that stay are the first by their text."""
         totals: Counter[str] = Counter()
         for owned in self.people:
-            left = sorted(set(owned) if within is None else set(owned) & set(within))[:most]
+            left = sorted(set(owned))[:most]
+            if within is not None:
+                left = [each for each in left if each in within]
             if left:
                 totals.update(dict.fromkeys(left, self.each(len(left))))
         items = sorted(totals)
@@ -47,6 +49,17 @@ class BrokenWholeWeight(ListedPeople):
     def each(self, labels: int) -> int:
         """That of one label."""
         return GRID
+
+
+class BrokenChosenAnew(ListedPeople):
+    """BROKEN: of what stays for a second round people choose their labels anew."""
+
+    def summed(self, most: int, within: Sequence[str] | None = None) -> ItemWeights:
+        """Those that do not stay make room for others."""
+        if within is None:
+            return super().summed(most)
+        left = tuple(tuple(each for each in owned if each in within) for owned in self.people)
+        return ListedPeople(left).summed(most)
 
 
 def counts_of(

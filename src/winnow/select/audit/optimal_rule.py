@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from winnow.audit.driver import largest
 from winnow.audit.fidelity import chi_square_p_value, fidelity_result
 from winnow.audit.result import AuditResult
 from winnow.core.relation import Relation
@@ -31,24 +33,25 @@ def enumerate_rule(rule: OptimalRule, relation: Relation) -> AuditResult:
     chances, bits = rule.rule(relation)
     p = np.array([Fraction(chance, 1 << bits) for chance in chances], np.float64)
     steps = [np.array([[1 - a, a], [1 - b, b]]) for a, b in pairwise(p.tolist())]
-    epsilon, delta, worst = float(rule.epsilon), float(rule.delta), 0.0
-    for step in steps:
-        if relation is Relation.ADD_REMOVE:
-            worst = max(worst, stick(step[0], step[1], epsilon))
-            continue
-        for other in steps:
-            laws = [np.outer(step[i], other[1 - i]).ravel() for i in (0, 1)]
-            worst = max(worst, stick(laws[0], laws[1], epsilon))
-    return AuditResult(
-        "enumeration",
+    epsilon, delta = float(rule.epsilon), float(rule.delta)
+
+    def told() -> Iterator[float]:
+        for step in steps:
+            if relation is Relation.ADD_REMOVE:
+                yield stick(step[0], step[1], epsilon)
+                continue
+            for other in steps:
+                laws = [np.outer(step[i], other[1 - i]).ravel() for i in (0, 1)]
+                yield stick(laws[0], laws[1], epsilon)
+
+    return largest(
         f"The optimal rule: at epsilon={epsilon:g} neighbours differ by no more than delta.",
-        rule.name,
-        str(relation),
-        rule.promise(relation).citation,
+        rule,
+        relation,
         delta,
-        worst,
-        worst <= delta * (1 + 1e-6),  # sums of floats near 1 are off by 1e-16
-        f"over {len(steps)} numbers of people",
+        told(),
+        "over {} steps of the numbers of people",
+        tolerance=1e-6,  # sums of floats near 1 are off by 1e-16
     )
 
 

@@ -6,23 +6,69 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from winnow.cli.options import ONE_FILE, JoinedFiles, option
+import typer
+
+from winnow.cli.derived import Typed
+from winnow.cli.options import ONE_FILE, JoinedFiles, option, relation_of_people
+from winnow.core.relation import Relation
 from winnow.errors import ParameterError
+from winnow.read.options import TextFormat
 
 if TYPE_CHECKING:
     from winnow.core.released import Released
     from winnow.read.groups import Groups
     from winnow.select.lists import ListsByGroup
 
-_GROUPS = "Groups"
+COLUMNS, _GROUPS = "Columns and people", "Groups"
 
 
 @dataclass(frozen=True)
 class LogOptions:
-    """Joined tables, and lists for each group: options of every command that counts a log."""
+    """An event log, whose event each row is, and lists for each group of its rows."""
 
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="An event log: CSV, TSV or Parquet, or a pattern such as 'logs/*.parquet'.",
+        ),
+    ]
+    item: Annotated[str, option("--item", "COLUMN", "The column of items.", COLUMNS)]
+    text: Typed[TextFormat]
     joined: JoinedFiles = ONE_FILE
-
+    person: Annotated[
+        str | None,
+        option("--person", "COLUMN", "The column of people: whose event it is.", COLUMNS),
+    ] = None
+    one_row: Annotated[
+        bool,
+        typer.Option(
+            "--one-row-per-person",
+            help="Nobody has two rows: one row is what is protected.",
+            rich_help_panel=COLUMNS,
+        ),
+    ] = False
+    max_items: Annotated[
+        str | None,
+        option(
+            "--max-items",
+            "L",
+            "Count each person for at most L items; of ready counts: how they were counted. auto: "
+            "where a bound helps, a tenth of epsilon looks at how many items people have and "
+            "chooses it.",
+            COLUMNS,
+        ),
+    ] = None
+    relation: Annotated[Relation | None, relation_of_people(COLUMNS, Relation.ADD_REMOVE)] = None
+    memory: Annotated[
+        str | None,
+        option(
+            "--memory",
+            "SIZE",
+            "For counting: how much memory to use, e.g. 2GB. Nothing goes to disk.",
+            "Output",
+        ),
+    ] = None
     by: Annotated[
         str | None,
         option("--by", "COLUMN", "A list for each group: the column of the groups.", _GROUPS),
@@ -42,7 +88,17 @@ class LogOptions:
         option("--max-groups", "G", "With --by: count each person in at most G groups.", _GROUPS),
     ] = None
 
-    def said(self, *, line_breaks: bool = False) -> Groups | None:
+    @property
+    def source(self) -> Any:
+        """The log, or its join with other tables."""
+        return self.joined.with_first(self.file, self.person)
+
+    @property
+    def files(self) -> list[Path]:
+        """All files that are read."""
+        return self.joined.files(self.file)
+
+    def said(self) -> Groups | None:
         """The groups as ``winnow.counts`` takes them."""
         from winnow.read.groups import Groups
         from winnow.select.cli.source import read_items
@@ -54,11 +110,9 @@ class LogOptions:
             return None
         names = None
         if self.groups is not None:
-            names = read_items(self.groups, line_breaks=line_breaks, option="--groups")
+            breaks = self.text.line_breaks
+            names = read_items(self.groups, line_breaks=breaks, option="--groups")
         return Groups(self.by, names=names, most=self.max_groups)
-
-
-ONE_LIST = LogOptions()
 
 
 def show_lists(released: Released[ListsByGroup], *, k: int, threshold: str | None) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Annotated
 
-import typer
-
 from winnow.cli.derived import Typed
 from winnow.cli.options import (
     JsonOption,
@@ -22,13 +20,9 @@ from winnow.cli.reporting import reported, saved_then_shown
 from winnow.core.checks import count as whole
 from winnow.core.relation import Relation
 from winnow.errors import ParameterError
-from winnow.read.options import TextFormat
 from winnow.select.auto_bound import AutoBoundPlan
-from winnow.select.cli.groups import ONE_LIST, LogOptions
+from winnow.select.cli.groups import COLUMNS, LogOptions
 from winnow.select.request import FindLabels
-
-_COLUMNS = "Columns and people"
-_OUTPUT = "Output"
 
 EXAMPLES = """\
 Examples:
@@ -49,47 +43,9 @@ winnow plan labels --max-items 1 --epsilon 1 --delta 1e-6
 
 @reported()
 def labels(
-    file: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE",
-            help="An event log: CSV, TSV or Parquet, or a pattern such as 'logs/*.parquet'.",
-        ),
-    ],
-    item: Annotated[str, option("--item", "COLUMN", "The column of items.", _COLUMNS)],
+    log: LogOptions,
     asked: Typed[FindLabels],
-    text: Typed[TextFormat],
     seed: SeedOption = None,
-    of_log: LogOptions = ONE_LIST,
-    person: Annotated[
-        str | None,
-        option("--person", "COLUMN", "The column of people: whose event it is.", _COLUMNS),
-    ] = None,
-    one_row: Annotated[
-        bool,
-        typer.Option(
-            "--one-row-per-person",
-            help="Nobody has two rows: one row is what is protected.",
-            rich_help_panel=_COLUMNS,
-        ),
-    ] = False,
-    max_items: Annotated[
-        str | None,
-        option(
-            "--max-items",
-            "L",
-            "Count each person for at most L items. auto: where the method needs a bound, a tenth "
-            "of epsilon looks at how many items people have and chooses it.",
-            _COLUMNS,
-        ),
-    ] = None,
-    relation: Annotated[Relation | None, relation_of_people(_COLUMNS, Relation.ADD_REMOVE)] = None,
-    memory: Annotated[
-        str | None,
-        option(
-            "--memory", "SIZE", "How much memory to use, e.g. 2GB. Nothing goes to disk.", _OUTPUT
-        ),
-    ] = None,
     json: JsonOption = False,
     out: OutOption = None,
     record: Record = UNRECORDED,
@@ -104,25 +60,26 @@ def labels(
     from winnow.select.cli.source import about_log, counts_of_log, reading_of_log
     from winnow.select.cli.view import save_top, show_labels
 
-    relation, budget = record.account(relation, Relation.ADD_REMOVE)
-    check_unit_said(person, one_row, "--person")
-    if person is None and max_items is not None:
+    relation, budget = record.account(log.relation, Relation.ADD_REMOVE)
+    check_unit_said(log.person, log.one_row, "--person")
+    if log.person is None and log.max_items is not None:
         raise ParameterError(
             "--max-items needs --person: without it every row is a person of its own, with one item"
         )
-    most = bound_of("--max-items", max_items)
+    most = bound_of("--max-items", log.max_items)
     if isinstance(most, int):
         whole(max_items=most)
     request = asked(budget=budget, seed=seed)
-    source, read = of_log.joined.with_first(file, person), of_log.joined.files(file)
+    source, read = log.source, log.files
     check_targets(read, out, None)
-    groups = of_log.said(line_breaks=text.line_breaks)
-    about = about_log(item, person, most, relation, None, groups)
+    about = about_log(log.item, log.person, most, relation, None, log.said())
     plan = request.plan(about)  # what cannot be met is refused before anything is read
     warn_of_other_labels(budget, read)
-    with counting(f"counting {file}") if are_large(read) else nullcontext() as progress:
-        reading = reading_of_log(memory, seed, progress)
-        counts = counts_of_log(source, item, person, most, about, text=text(), reading=reading)
+    with counting(f"counting {log.file}") if are_large(read) else nullcontext() as progress:
+        reading = reading_of_log(log.memory, seed, progress)
+        counts = counts_of_log(
+            source, log.item, log.person, most, about, text=log.text(), reading=reading
+        )
         released = plan.run(counts, budget=budget, seed=seed)
     plan = plan.ran(released) if isinstance(plan, AutoBoundPlan) else plan
 
@@ -140,10 +97,10 @@ def plan(
     asked: Typed[FindLabels],
     max_items: Annotated[
         str | None,
-        option("--max-items", "L", "Each person counts for at most L items, or auto.", _COLUMNS),
+        option("--max-items", "L", "Each person counts for at most L items, or auto.", COLUMNS),
     ] = None,
     relation: Annotated[
-        Relation, relation_of_people(_COLUMNS, Relation.ADD_REMOVE)
+        Relation, relation_of_people(COLUMNS, Relation.ADD_REMOVE)
     ] = Relation.ADD_REMOVE,
     json: JsonOption = False,
     out: OutOption = None,

@@ -99,8 +99,8 @@ def check_words(asked: TopK, about: AboutScores) -> None:
         )
     if asked.delta == 0:
         raise ParameterError(
-            "the items are found in the event log, so they are private too: that an item "
-            "occurs can be due to one person; give --delta, for example 1e-6, or a public "
+            "the items are found in the event log, so they are private too: an item "
+            "may be there because of one person; give --delta, for example 1e-6, or a public "
             "list of the items with --items"
         )
     if asked.with_counts and about.max_items is None:

@@ -6,8 +6,6 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from winnow.cli.derived import Typed
 from winnow.cli.options import (
     HeaderOption,
@@ -18,7 +16,6 @@ from winnow.cli.options import (
     bound_of,
     option,
     plot_of,
-    relation_of_people,
     sensitivity_of,
 )
 from winnow.cli.recording import UNRECORDED, Record
@@ -27,12 +24,10 @@ from winnow.cli.with_cut import check_cut
 from winnow.core.checks import count as whole
 from winnow.core.relation import Relation
 from winnow.errors import DataError, ParameterError
-from winnow.read.options import TextFormat
 from winnow.select.auto_bound import AutoBoundPlan
-from winnow.select.cli.groups import ONE_LIST, LogOptions
+from winnow.select.cli.groups import COLUMNS, LogOptions
 from winnow.select.request import TopK
 
-_COLUMNS = "Columns and people"
 _OUTPUT = "Output"
 
 EXAMPLES = """\
@@ -52,49 +47,9 @@ winnow top-k votes.csv --item city --count votes -k 5 --epsilon 0.5 --out top.cs
 
 @reported()
 def top_k(
-    file: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE",
-            help="An event log: CSV, TSV or Parquet, or a pattern such as 'logs/*.parquet'. With "
-            "--count a file of ready counts: also JSON records, or - for CSV on standard input.",
-        ),
-    ],
-    item: Annotated[
-        str,
-        option("--item", "COLUMN", "The column of items.", _COLUMNS),
-    ],
+    log: LogOptions,
     asked: Typed[TopK],
-    text: Typed[TextFormat],
     seed: SeedOption = None,
-    of_log: LogOptions = ONE_LIST,
-    person: Annotated[
-        str | None,
-        option(
-            "--person",
-            "COLUMN",
-            "The column of people: whose event it is.",
-            _COLUMNS,
-        ),
-    ] = None,
-    one_row: Annotated[
-        bool,
-        typer.Option(
-            "--one-row-per-person",
-            help="Nobody has two rows: one row is what is protected.",
-            rich_help_panel=_COLUMNS,
-        ),
-    ] = False,
-    max_items: Annotated[
-        str | None,
-        option(
-            "--max-items",
-            "L",
-            "Count each person for at most L items; with --count: how it was counted. auto: where "
-            "a bound helps, a tenth of epsilon looks at how many items people have and chooses it.",
-            _COLUMNS,
-        ),
-    ] = None,
     items: Annotated[
         Path | None,
         option(
@@ -102,7 +57,7 @@ def top_k(
             "FILE",
             "The public list of items, one on each line, or a CSV with one column. Without "
             "it the items of a log are private, too.",
-            _COLUMNS,
+            COLUMNS,
         ),
     ] = None,
     count: Annotated[
@@ -110,9 +65,9 @@ def top_k(
         option(
             "--count",
             "COLUMN",
-            "The file has ready counts in this column, each item once; say with --labels where its "
-            "items come from.",
-            _COLUMNS,
+            "The file has ready counts in this column, each item once; it may have JSON records, "
+            "or be - for CSV on standard input. Say with --labels where its items come from.",
+            COLUMNS,
         ),
     ] = None,
     labels: Annotated[
@@ -122,7 +77,7 @@ def top_k(
             "WORD",
             "With --count: public (the list was fixed without looking at the data) or private "
             "(found in the data; needs --delta).",
-            _COLUMNS,
+            COLUMNS,
         ),
     ] = None,
     sensitivity: Annotated[
@@ -132,19 +87,9 @@ def top_k(
             "S",
             "With --count: the most by which one person raises a count, or DOWN,UP for what adding "
             "a person does, such as 0.25,1.",
-            _COLUMNS,
+            COLUMNS,
         ),
     ] = "1",
-    relation: Annotated[Relation | None, relation_of_people(_COLUMNS, Relation.ADD_REMOVE)] = None,
-    memory: Annotated[
-        str | None,
-        option(
-            "--memory",
-            "SIZE",
-            "For counting a log: how much memory to use, e.g. 2GB. Nothing goes to disk.",
-            _OUTPUT,
-        ),
-    ] = None,
     header: HeaderOption = False,
     json: JsonOption = False,
     out: OutOption = None,
@@ -185,23 +130,24 @@ def top_k(
     from winnow.show.plots.bars import below_title
     from winnow.show.plots.multiples import draw_lists
 
-    relation, budget = record.account(relation, Relation.ADD_REMOVE)
-    most = bound_of("--max-items", max_items)
-    bounded = count is None and person is not None and max_items is not None
+    file, item, person, text = log.file, log.item, log.person, log.text
+    relation, budget = record.account(log.relation, Relation.ADD_REMOVE)
+    most = bound_of("--max-items", log.max_items)
+    bounded = count is None and person is not None and most is not None
     check_cut(asked.with_cut, bounded, "--person and --max-items")
     with_counts = asked.with_counts or plot is not None
     request = asked(with_counts=with_counts, budget=budget, seed=seed)
     k = request.k
     check_source(
-        file, count, most, person=person, items=items, memory=memory, header=header,
-        labels=labels, one_row=one_row, sensitivity=sensitivity,
+        file, count, most, person=person, items=items, memory=log.memory, header=header,
+        labels=labels, one_row=log.one_row, sensitivity=sensitivity,
     )  # fmt: skip
-    source, read = of_log.joined.with_first(file, person), of_log.joined.files(file)
+    source, read = log.source, log.files
     if count is not None and source != file:
         raise ParameterError("--join is for event logs, and --count says that the file has counts")
-    listed = [each for each in (items, of_log.groups) if each is not None]
+    listed = [each for each in (items, log.groups) if each is not None]
     _check_targets([*read, *listed], out, plot, report, k)
-    groups = of_log.said(line_breaks=text.line_breaks)
+    groups = log.said()
     if groups is not None and (count is not None or report is not None):
         what = "--report" if count is None else "--count"
         raise ParameterError(
@@ -227,7 +173,7 @@ def top_k(
             counts = counts_of_file(file, item, count, about, text=text(), header=header)
             plan = request.plan(counts)  # again, for as many items as there are
         else:
-            reading = reading_of_log(memory, seed, progress)
+            reading = reading_of_log(log.memory, seed, progress)
             counts = counts_of_log(
                 source, item, person, most, about, text=text(), reading=reading, items=public
             )

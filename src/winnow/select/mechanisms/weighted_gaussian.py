@@ -136,8 +136,9 @@ class WeightedGaussian(ByWeights):
     are released, largest noisy weight first. [weighted Gaussian: Gopi et al. 2020]
     With ``rounds=2`` a part of the squared ratio is for a first look at all labels. Those that
     reach its threshold T are released. Of the others only those stay whose noisy weight is C or
-    more; everybody spreads their weight over these, for the rest. [the second round of MAD2R,
-    Chen et al. 2025, with weights of 0 and 1; DP-SIPS 2023 drops what was released alone]
+    more; everybody spreads their weight over those of their L that stay, for the rest. [the second
+    round of MAD2R, Chen et al. 2025, with weights of 0 and 1; DP-SIPS 2023 drops what was released
+    alone]
     With ``peel`` a share of it selects k among the released labels, by Gumbel noise on the plain
     counts of people, which no bound cuts. [arXiv 2603.14016]
 
@@ -155,6 +156,9 @@ class WeightedGaussian(ByWeights):
         sum over all z is at least s sqrt(2 pi) (Poisson summation). Let P~ and Q~ be the laws on
         the labels that both neighbours have, times the least chance that none of the others
         leaves: they are below P and Q, and differ by the Gaussian mechanism alone.
+        In both rounds a person has the same L labels, chosen among all of theirs; to have a label
+        means here that it is among these. (Were they chosen anew among what stays, then a label
+        that stays because one person chose it would weigh what all others have of it, too.)
         Two rounds: let U be the labels of both neighbours, and let every label of U have noise in
         the first round, around 0 where nobody has it; what nobody has is never released. Let M
         tell which labels of U are released, of those that both neighbours have, and which stay;

@@ -47,7 +47,7 @@ def top_k_with_auto_bound(
         )
 
     def under(epsilon: Fraction, bound: int) -> TopKPlan:
-        plan: TopKPlan = planned(replace(asked, epsilon=epsilon), public.under(bound))
+        plan: TopKPlan = planned(replace(asked, epsilon=epsilon), public.bounded(bound))
         return plan
 
     def noise(plans: list[TopKPlan]) -> NoiseUnderBounds:
@@ -67,7 +67,7 @@ def labels_with_auto_bound(
     grid = public.choice.grid
 
     def under(epsilon: Fraction, bound: int) -> LabelsPlan:
-        plan: LabelsPlan = planned(replace(asked, epsilon=epsilon), public.under(bound))
+        plan: LabelsPlan = planned(replace(asked, epsilon=epsilon), public.bounded(bound))
         return plan
 
     def noise(plans: list[LabelsPlan]) -> NoiseUnderBounds:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeGuard
 
 from winnow.core.checks import Real, kept
 from winnow.core.notebook import Card, Printed, lines_card
@@ -20,7 +20,7 @@ from winnow.select.auto_bound import AutoBoundPlan
 from winnow.select.crossing.groups import pairs_of
 from winnow.select.crossing.private_labels import EVERY, UnknownDomain
 from winnow.select.label_choice import chosen_for_labels, losses_of_methods
-from winnow.select.label_methods import OF_LABELS
+from winnow.select.label_methods import OF_LABELS, TOP_K_METHODS
 from winnow.select.label_methods import TruncatedLaplace as TruncatedLaplaceMethod
 from winnow.select.mechanisms.optimal_rule import OptimalRule
 from winnow.select.mechanisms.truncated_laplace import TruncatedLaplace
@@ -28,6 +28,7 @@ from winnow.select.mechanisms.weighted_gaussian import WeightedGaussian
 from winnow.select.methods import PRIVATE_LABELS, Sizes, check_kind
 from winnow.select.plan.auto_bound import labels_with_auto_bound
 from winnow.select.request import FindLabels
+from winnow.select.table import check_built, check_promised
 from winnow.select.top_k_methods import PrivateLabelsMethod
 
 HELD = (1, 10, 100)
@@ -165,7 +166,7 @@ def planned(asked: FindLabels, given: Any) -> LabelsPlan | AutoBoundPlan:
             "the list of these labels is public, so that there is nothing to find; give "
             "wn.counts(log, item=, person=), or wn.seal_counts(counts, labels='private')"
         )
-    if method != AUTO and not isinstance(method, OF_LABELS):
+    if method != AUTO and not isinstance(method, OF_LABELS) and not _is_own(method):
         words = ", ".join(each.word() for each in OF_LABELS)
         raise ParameterError(f"method={shown(method)} does not find labels; choose one of: {words}")
     if public.choice is not None:
@@ -174,6 +175,11 @@ def planned(asked: FindLabels, given: Any) -> LabelsPlan | AutoBoundPlan:
         public = replace(public, choice=None)
     accountant = rounds_accountant(asked.budget)
     return _planned(method, repr(method), public, asked.epsilon, asked.delta, accountant)
+
+
+def _is_own(method: Any) -> TypeGuard[PrivateLabelsMethod]:
+    """Whether a method for private labels is somebody's own."""
+    return isinstance(method, PrivateLabelsMethod) and type(method) not in TOP_K_METHODS
 
 
 @kept(AboutScores, *OF_LABELS)
@@ -196,8 +202,11 @@ def _planned(
         method, reason = chosen_for_labels(public, sizes)
     check_kind(method, PRIVATE_LABELS, OF_LABELS)
     mechanism = method.among_private(public, sizes)
+    check_built(method, mechanism)
     mechanism.check_public(public.utility, None)
     plan = plan_of(mechanism, public.relation, reason=reason)
+    if _is_own(method):
+        check_promised(method, plan, sizes.epsilon, sizes.delta)
     plan = plan.map(lambda found: pairs_of(found, public.groups))
     return LabelsPlan(
         **plan.fixed(),

@@ -30,10 +30,11 @@ from winnow.select.methods import (
     Sizes,
 )
 from winnow.select.methods import LargeMargin as LargeMarginMethod
+from winnow.select.of_classes import one_of_classes
 from winnow.select.open_selection import selected_of
 from winnow.select.plan.pick import PickPlan
 from winnow.select.request import Above, PlannedSelect, Select, WantedSelect
-from winnow.select.table import check_promised, one_of_classes, selection_of
+from winnow.select.table import check_promised, selection_of
 
 if TYPE_CHECKING:  # a selection runs without them
     from winnow.select.plan.expected import SelectExpected, SelectTarget

@@ -16,10 +16,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.kernels.compiled import bare, inlined
+from winnow.core.kernels.compiled import bare, compiled_bare, inlined
 from winnow.core.kernels.draw_state import EVALUATIONS, OWN, TOP, TOTAL
-from winnow.core.kernels.envelope import exponent_bound
-from winnow.core.kernels.rejection import rejection
+from winnow.core.kernels.envelope import ACCEPT, exponent_bound
+from winnow.core.kernels.rejection import Sampler
 
 BEST, STATE = OWN, OWN + 1
 """The largest bound that the last draw found; the number of entries of the state."""
@@ -174,11 +174,6 @@ def propose(blocks, target, lowest):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _record(plain):  # type: ignore[no-untyped-def]
-    return QueryBlocks(*plain)
-
-
-@inlined
 def _start(blocks, answers, state):  # type: ignore[no-untyped-def]
     _begin(answers[0], answers[1], blocks, state)
 
@@ -194,9 +189,9 @@ def _scored(blocks, answers, i, state):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _looked_at(blocks, answers, b, i, score, state):  # type: ignore[no-untyped-def]
+def _looked_at(blocks, answers, b, i, score, verdict, state):  # type: ignore[no-untyped-def]
     """Evaluate the block of a candidate that was proposed in vain."""
-    if blocks.evaluated[b]:
+    if verdict == ACCEPT or blocks.evaluated[b]:
         return
     before = blocks.block_bounds[b]
     _evaluate(answers[0], answers[1], blocks, b, state)
@@ -208,4 +203,12 @@ def _looked_at(blocks, answers, b, i, score, state):  # type: ignore[no-untyped-
         blocks.weights[b] = weight
 
 
-draw = rejection(_record, _start, _proposed, _scored, _looked_at)
+_one = Sampler(begin=_start, propose=_proposed, score_of=_scored, looked_at=_looked_at).compiled()
+
+
+def _draw(plain, answers, words, place, state):  # type: ignore[no-untyped-def]
+    """One draw, or as far as the words and the filter reach: (status, next unused word)."""
+    return _one(QueryBlocks(*plain), answers, words, place, state)
+
+
+draw = compiled_bare(_draw)

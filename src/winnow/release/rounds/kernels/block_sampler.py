@@ -10,14 +10,10 @@ from numpy.typing import NDArray
 from winnow.core.kernels.draw_state import (
     BEGIN,
     CANDIDATE,
-    DONE,
     EVALUATIONS,
-    NEED_WORDS,
     PHASE,
     SIGN,
-    VIOLATED,
-    settled,
-    violated,
+    run_on,
 )
 from winnow.core.noisy_top.proposals import TapeWords
 from winnow.release.rounds.kernels.distribution import Distribution
@@ -80,17 +76,14 @@ class BlockSampler:
         answers, mass = distribution.maintained_answers()
         state = self._state
         state[PHASE] = BEGIN
-        scale = self._units / mass
-        while True:
-            status, words.place = self._draw(
-                self._plain, (answers, scale), words.buffer, words.place, state
-            )
-            if status == NEED_WORDS:
-                words.refill()
-            elif status == VIOLATED:
-                raise violated()
-            elif status == DONE or settled(state, words, self._beta):
-                return int(state[CANDIDATE]), int(state[SIGN])
+        against = answers, self._units / mass
+        run_on(
+            lambda buffer, place: self._draw(self._plain, against, buffer, place, state),
+            words,
+            state,
+            lambda _: self._beta,
+        )
+        return int(state[CANDIDATE]), int(state[SIGN])
 
     @property
     def _all_evaluations(self) -> int:

@@ -25,35 +25,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from winnow.core.kernels.compiled import bare, compiled_bare
+from winnow.core.kernels.compiled import bare, compiled_bare, inlined
 from winnow.core.kernels.draw_state import (
     ACCEPTED,
-    BOUND,
-    CANDIDATE,
-    DONE,
-    DRAWING,
+    BEGIN,
     EVALUATIONS,
-    NEED_WORDS,
     OWN,
     PHASE,
-    SCAN,
-    SCORE,
-    SIGN,
     TOP,
     TOTAL,
-    UNDECIDED,
-    VIOLATED,
-    WORD,
 )
-from winnow.core.kernels.envelope import (
-    ACCEPT,
-    LN2,
-    REJECT,
-    below,
-    decide,
-    raised,
-    surely_rejected,
-)
+from winnow.core.kernels.envelope import LN2, raised, surely_rejected
 from winnow.core.kernels.groups import (
     UNIFORM,
     KeyGroups,
@@ -66,6 +48,8 @@ from winnow.core.kernels.groups import (
     renew_limit,
     set_key,
 )
+from winnow.core.kernels.rejection import Sampler
+from winnow.release.rounds.kernels.clocked_queries import Answers, Queries, region_of, score_of
 from winnow.release.rounds.kernels.dense import masked_sum
 
 CEILING, EPOCH, OUTGROWN, LAST, EVALUATED, MOST_EVALUATED, PROPOSALS_LEFT, STATE = range(
@@ -81,23 +65,6 @@ RENEW = ACCEPTED + 1
 SLOTS = 8
 _NEW_EPOCH = 0.25  # in units of ln 2: how far a reference may be away to set keys by it
 _BUCKETS = 1 << UNIFORM.bucket_bits
-
-
-class Queries(NamedTuple):
-    """Private counts, and what queries are evaluated by: maintained ones first, bits, grids."""
-
-    counts: NDArray[np.int64]
-    bits: NDArray[np.uint64]
-    values: NDArray[Any]
-    firsts: NDArray[np.int64]
-    """Where each region with a grid of its own begins."""
-    betas: NDArray[np.float64]
-    """Of each region, the exponent of one unit."""
-    per_units: NDArray[np.float64]
-    """The exponent of one unit, in units of ln 2, rounded up."""
-
-    def __repr__(self) -> str:
-        return "<private counts of queries>"
 
 
 class Clocked(NamedTuple):
@@ -133,18 +100,6 @@ def _record(plain):  # type: ignore[no-untyped-def]
     return Clocked(Queries(*queries), KeyGroups(*groups), *own)
 
 
-class Answers(NamedTuple):
-    """The answers that scores are taken against."""
-
-    maintained: NDArray[np.float64]
-    scale: float
-    """From those to units."""
-    whole: NDArray[Any]
-    """The weights of all cells, in whole units,"""
-    weights: NDArray[np.float64]
-    """and as they are, before they are rounded to those."""
-
-
 @bare
 def _distance(p, r):  # type: ignore[no-untyped-def]
     """max(sum (p - r)+, sum (r - p)+) of whole weights."""
@@ -154,31 +109,6 @@ def _distance(p, r):  # type: ignore[no-untyped-def]
         apart += abs(step)
         more += step
     return (apart + abs(more)) // 2
-
-
-@bare
-def _score(i, queries, answers):  # type: ignore[no-untyped-def]
-    """Count minus answer in whole units: maintained queries first, then bits, then grids."""
-    counts, bits, values = queries.counts, queries.bits, queries.values
-    maintained = counts.shape[0] - bits.shape[0] - values.shape[0]
-    if i < maintained:
-        return counts[i] - np.int64(np.rint(answers.maintained[i] * answers.scale))
-    if i < maintained + bits.shape[0]:
-        return counts[i] - masked_sum(bits[i - maintained], answers.whole)
-    row = values[i - maintained - bits.shape[0]]
-    total = np.int64(0)
-    for x in range(row.shape[0]):
-        total += np.int64(row[x]) * np.int64(answers.whole[x])
-    return counts[i] - total
-
-
-@bare
-def _region(i, firsts):  # type: ignore[no-untyped-def]
-    """Which of the regions with a grid of their own a candidate is in."""
-    k = firsts.shape[0] - 1
-    while i < firsts[k]:
-        k -= 1
-    return k
 
 
 @bare
@@ -252,8 +182,8 @@ def _scan(plain, plain_answers, state):  # type: ignore[no-untyped-def]
         if binary <= i < binary + bits.shape[0]:
             score = keys[i]
         else:
-            score = np.float64(_score(i, queries, answers))
-        exponent = score * queries.per_units[_region(i, queries.firsts)]
+            score = np.float64(score_of(i, queries, answers))
+        exponent = score * queries.per_units[region_of(i, queries.firsts)]
         keys[i] = raised(abs(exponent) + clocked.clocks[0])
         groups.group[i] = 0
         top = max(top, np.int64(np.ceil(keys[i])))
@@ -341,53 +271,98 @@ def _set_key(clocked, i, g, key, state):  # type: ignore[no-untyped-def]
         state[TOTAL] -= np.int64(1) << (bound - lowest)
 
 
+@bare
+def _begin(clocked, answers, state):  # type: ignore[no-untyped-def]
+    _weigh(clocked, state)
+
+
+@inlined
+def _enough(clocked, answers, state):  # type: ignore[no-untyped-def]
+    """Whether proposals were in vain for so long that all are to be scanned."""
+    return state[EVALUATED] >= state[MOST_EVALUATED] or state[PROPOSALS_LEFT] <= 0
+
+
+@inlined
+def _proposed(clocked, target, state):  # type: ignore[no-untyped-def]
+    state[PROPOSALS_LEFT] -= 1
+    g, i = _propose(clocked, target, state[LAST], state[TOP] - clocked.reach)
+    return g, i, clocked.bounds[g]
+
+
+@inlined
+def _own_bound(clocked, g, i):  # type: ignore[no-untyped-def]
+    """What no exponent of a candidate exceeds, by its key."""
+    return min(raised(clocked.groups.keys[i] + clocked.clocks[g // _BUCKETS]), clocked.cap)
+
+
+@inlined
+def _refused(clocked, answers, g, i, bound, word, state):  # type: ignore[no-untyped-def]
+    """By the bound of a candidate's own, which is mostly lower than that of its group."""
+    own = _own_bound(clocked, g, i)
+    if not surely_rejected(word, (own - np.float64(bound)) * LN2):
+        return False
+    groups = clocked.groups
+    if in_highest(UNIFORM, g) and own < groups.limit[g] + clocked.clocks[g // _BUCKETS] - 2.0:
+        renew_limit(groups, g, state[CEILING])
+        _weigh(clocked, state)
+    return True
+
+
+@inlined
+def _scored(clocked, answers, i, state):  # type: ignore[no-untyped-def]
+    state[EVALUATIONS] += 1
+    state[EVALUATED] += 1
+    return score_of(i, clocked.queries, answers)
+
+
+@inlined
+def _exponent(clocked, i, score):  # type: ignore[no-untyped-def]
+    """In units of ln 2, of the larger sign."""
+    queries = clocked.queries
+    return abs(np.float64(score) * queries.per_units[region_of(i, queries.firsts)])
+
+
+@inlined
+def _beyond(clocked, g, i, score, bound, state):  # type: ignore[no-untyped-def]
+    return _exponent(clocked, i, score) > _own_bound(clocked, g, i)
+
+
+@inlined
+def _beta(clocked, i):  # type: ignore[no-untyped-def]
+    return clocked.queries.betas[region_of(i, clocked.queries.firsts)]
+
+
+@inlined
+def _looked_at(clocked, answers, g, i, score, verdict, state):  # type: ignore[no-untyped-def]
+    """Give a candidate that was evaluated a key of the current epoch."""
+    exponent = _exponent(clocked, i, score)
+    if exponent > np.float64(state[CEILING]):
+        state[OUTGROWN] = max(state[OUTGROWN], np.int64(np.ceil(exponent)))
+    clock = clocked.clocks[state[EPOCH]]
+    key = min(raised(exponent + clock), clocked.cap)
+    if key + clock < _own_bound(clocked, g, i):
+        _set_key(clocked, i, g, key, state)
+
+
+_one = Sampler(
+    begin=_begin,
+    propose=_proposed,
+    score_of=_scored,
+    looked_at=_looked_at,
+    enough=_enough,
+    refused=_refused,
+    beyond=_beyond,
+    beta=_beta,
+).compiled()
+
+
 def _draw(plain, plain_answers, words, place, state):  # type: ignore[no-untyped-def]
     """One draw, or as far as the words and the filter reach: (status, next unused word)."""
     clocked, answers = _record(plain), Answers(*plain_answers)
-    queries, groups, clocks, cap = clocked.queries, clocked.groups, clocked.clocks, clocked.cap
     if state[PHASE] == RENEW:
         _renew(clocked, answers, state)
-    if state[PHASE] != DRAWING:
-        _weigh(clocked, state)
-        state[PHASE] = DRAWING
-    while True:
-        # before the proposal is drawn: its bits stay unused
-        if state[EVALUATED] >= state[MOST_EVALUATED] or state[PROPOSALS_LEFT] <= 0:
-            return SCAN, place
-        value, after = below(2 * state[TOTAL], words, place)
-        if value < 0 or after >= words.shape[0]:
-            return NEED_WORDS, place
-        state[PROPOSALS_LEFT] -= 1
-        sign = 1 - 2 * (value & 1)
-        g, i = _propose(clocked, value >> 1, state[LAST], state[TOP] - clocked.reach)
-        bound, clock = clocked.bounds[g], clocks[g // _BUCKETS]
-        own = min(raised(groups.keys[i] + clock), cap)
-        word = words[after]
-        if surely_rejected(word, (own - np.float64(bound)) * LN2):
-            place = after + 1
-            if in_highest(UNIFORM, g) and own < groups.limit[g] + clock - 2.0:
-                renew_limit(groups, g, state[CEILING])
-                _weigh(clocked, state)
-            continue
-        k = _region(i, queries.firsts)
-        score = _score(i, queries, answers)
-        state[EVALUATIONS] += 1
-        state[EVALUATED] += 1
-        exponent = abs(np.float64(score) * queries.per_units[k])
-        if exponent > own:
-            return VIOLATED, place
-        verdict = decide(word, sign * score, queries.betas[k], bound)
-        place = after + 1
-        if exponent > np.float64(state[CEILING]):
-            state[OUTGROWN] = max(state[OUTGROWN], np.int64(np.ceil(exponent)))
-        clock = clocks[state[EPOCH]]
-        key = min(raised(exponent + clock), cap)
-        if key + clock < own:
-            _set_key(clocked, i, g, key, state)
-        if verdict != REJECT:
-            state[CANDIDATE], state[SIGN], state[BOUND] = i, sign, bound
-            state[SCORE], state[WORD] = score, after
-            return DONE if verdict == ACCEPT else UNDECIDED, place
+        state[PHASE] = BEGIN
+    return _one(clocked, answers, words, place, state)
 
 
 arrange_all = compiled_bare(_arrange_all)

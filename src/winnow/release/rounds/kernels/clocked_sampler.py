@@ -12,15 +12,11 @@ from winnow.core.borders import Border
 from winnow.core.kernels.draw_state import (
     BEGIN,
     CANDIDATE,
-    DONE,
     EVALUATIONS,
-    NEED_WORDS,
     PHASE,
     SCAN,
     SIGN,
-    VIOLATED,
-    settled,
-    violated,
+    run_on,
 )
 from winnow.core.noisy_top.proposals import TapeWords
 from winnow.core.workloads.bits import LARGEST_COPY
@@ -75,6 +71,7 @@ class ClockedSampler:
     def __init__(self, counts: Integers, distribution: Distribution, rate: Fraction) -> None:
         from winnow.core.kernels.groups import UNIFORM, new_groups
         from winnow.release.rounds.kernels import clocked_draw as kernel
+        from winnow.release.rounds.kernels.clocked_queries import Queries
 
         self._kernel: Any = kernel
         dense = distribution.dense
@@ -86,7 +83,7 @@ class ClockedSampler:
         firsts = [0, *(distribution.maintained_size + region.base for region in on_grids)]
         self._size = size = len(counts)
         counts = counts << bits
-        queries = kernel.Queries(
+        queries = Queries(
             counts,
             *_joined(dense, distribution.cells),
             np.array(firsts, np.int64),
@@ -139,27 +136,23 @@ class ClockedSampler:
         elif self._seen[0] is not distribution or self._seen[1] != distribution.version:
             state[PHASE] = kernel.RENEW
         self._seen = (distribution, distribution.version)
-        scanned = False
-        while True:
-            status, words.place = kernel.draw(plain, answers, words.buffer, words.place, state)
-            if status == NEED_WORDS:
-                words.refill()
-            elif status == SCAN and self._can_follow:
+
+        def loop(buffer: Any, place: int) -> tuple[int, int]:
+            found: tuple[int, int] = kernel.draw(plain, answers, buffer, place, state)
+            return found
+
+        scanned = run_on(loop, words, state, self._beta) == SCAN
+        if scanned:
+            if self._can_follow:
                 return self._follow().draw(distribution, words)
-            elif status == SCAN:
-                kernel.scan(plain, answers, state)
-                scanned = True
-                self._allow(1 << 62, 1 << 62)
-            elif status == VIOLATED:
-                raise violated()
-            elif status == DONE or settled(state, words, self._beta(int(state[CANDIDATE]))):
-                least = self._size // _SMALL_PART + 64
-                self._allowed = (
-                    max(self._allowed // 2, least)
-                    if scanned
-                    else min(2 * self._allowed, self._most)
-                )
-                return int(state[CANDIDATE]), int(state[SIGN])
+            kernel.scan(plain, answers, state)
+            self._allow(1 << 62, 1 << 62)
+            run_on(loop, words, state, self._beta)
+        least = self._size // _SMALL_PART + 64
+        self._allowed = (
+            max(self._allowed // 2, least) if scanned else min(2 * self._allowed, self._most)
+        )
+        return int(state[CANDIDATE]), int(state[SIGN])
 
     @property
     def _can_follow(self) -> bool:

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from winnow.core.kernels.compiled import bare, compiled_bare, inlined
 from winnow.core.kernels.draw_state import BEGIN, EVALUATIONS, OWN, PHASE, TOP, TOTAL
-from winnow.core.kernels.envelope import exponent_bound
-from winnow.core.kernels.rejection import rejection
+from winnow.core.kernels.envelope import ACCEPT, exponent_bound
+from winnow.core.kernels.rejection import Sampler
 from winnow.release.rounds.kernels.bit_planes import GROUP, GROUPS, PLANES, compress, to_numbers
 from winnow.release.rounds.kernels.block_draw import propose, weigh
 from winnow.release.rounds.kernels.dense import masked_sum
@@ -241,11 +241,6 @@ def _tighten(followed, b, i, bound, lowest, state):  # type: ignore[no-untyped-d
 
 
 @inlined
-def _record(plain):  # type: ignore[no-untyped-def]
-    return Followed(*plain)
-
-
-@inlined
 def _start(followed, answers, state):  # type: ignore[no-untyped-def]
     weigh(followed, state)
 
@@ -268,11 +263,21 @@ def _scored(followed, answers, i, state):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def _looked_at(followed, answers, b, i, score, state):  # type: ignore[no-untyped-def]
+def _looked_at(followed, answers, b, i, score, verdict, state):  # type: ignore[no-untyped-def]
+    if verdict == ACCEPT:
+        return
     own = np.int32(exponent_bound(score, followed.per_unit))
     if own < followed.bounds[i]:
         _tighten(followed, b, i, own, np.int32(state[TOP] - followed.reach), state)
 
 
 follow = compiled_bare(_follow)
-draw = rejection(_record, _start, _proposed, _scored, _looked_at)
+_one = Sampler(begin=_start, propose=_proposed, score_of=_scored, looked_at=_looked_at).compiled()
+
+
+def _draw(plain, answers, words, place, state):  # type: ignore[no-untyped-def]
+    """One draw, or as far as the words and the filter reach: (status, next unused word)."""
+    return _one(Followed(*plain), answers, words, place, state)
+
+
+draw = compiled_bare(_draw)

@@ -11,13 +11,9 @@ from numpy.typing import NDArray
 
 from winnow.core.kernels.draw_state import (
     CANDIDATE,
-    DONE,
     EVALUATIONS,
-    NEED_WORDS,
     SIGN,
-    VIOLATED,
-    settled,
-    violated,
+    run_on,
 )
 from winnow.core.noisy_top.proposals import TapeWords
 from winnow.core.workloads.forms import Words
@@ -99,16 +95,13 @@ class FollowedSampler:
             factor, allowed = self._factor(distribution), _ALLOWED / self._per_unit
             kernel.follow(self._plain, answers, factor, allowed, state)
             self._seen = (distribution, distribution.version)
-        while True:
-            status, words.place = kernel.draw(
-                self._plain, answers, words.buffer, words.place, state
-            )
-            if status == NEED_WORDS:
-                words.refill()
-            elif status == VIOLATED:
-                raise violated()
-            elif status == DONE or settled(state, words, self._beta):
-                return int(state[CANDIDATE]), int(state[SIGN])
+        run_on(
+            lambda buffer, place: kernel.draw(self._plain, answers, buffer, place, state),
+            words,
+            state,
+            lambda _: self._beta,
+        )
+        return int(state[CANDIDATE]), int(state[SIGN])
 
     def _factor(self, distribution: Distribution) -> float:
         """From the reference to units: what its mass was, over what it is now."""

@@ -31,14 +31,14 @@ from winnow.select.crossing.selection import FromClasses
 from winnow.select.label_methods import TOP_K_METHODS
 from winnow.select.lists import CountedItems
 from winnow.select.mechanisms.cut_away import MeasureCut
-from winnow.select.methods import PickMethod, Sizes
+from winnow.select.methods import SELECT_METHODS, PickMethod, Sizes
 from winnow.select.of_classes import chosen_for_classes
 from winnow.select.plan.auto_bound import needs_bound, top_k_with_auto_bound
 from winnow.select.plan.pick import PickPlan
 from winnow.select.plan.top_k.simulation import TopKSimulation, Wishes, best_gamma, simulated
 from winnow.select.plan.top_k.stated import MISS, TopKStated, stated
 from winnow.select.request import PlannedTopK, TopK
-from winnow.select.table import choose, noises, unit_of
+from winnow.select.table import check_promised, choose, noises, unit_of
 
 _READING = (UnknownDomain, OverPairs, EachGroup)
 """Mechanisms that take sealed counts, and may read more of their source."""
@@ -326,6 +326,8 @@ def _from_classes(asked: TopK, public: AboutClasses, sizes: Sizes) -> TopKPlan:
         raise ParameterError("with_counts and with_cut are not for classes; leave them out")
     method, selection, reason = chosen_for_classes(asked.method, public, sizes, asked.ordered)
     plan = plan_of(FromClasses(selection), public.relation, reason=reason)
+    if type(method) not in (*SELECT_METHODS, *TOP_K_METHODS):
+        check_promised(method, plan, sizes.epsilon, sizes.delta)
     return TopKPlan(
         **plan.fixed(),
         about=public,
