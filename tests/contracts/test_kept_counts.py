@@ -200,9 +200,9 @@ def test_a_change_during_a_release_fails_it_after_the_charge(
     kept = kept_log(connection, max_items=1, items=["i0", "i1", "i2"])
     names = engine.KeptQuery.names
 
-    def changed(self: Any, wanted: Any) -> Any:
+    def changed(self: Any, wanted: Any, **whole: bool) -> Any:
         path.write_text("u,i\nu1,i1\n")
-        return names(self, wanted)
+        return names(self, wanted, **whole)
 
     monkeypatch.setattr(engine.KeptQuery, "names", changed)
     session = wn.Session(epsilon=1.0)
@@ -219,9 +219,9 @@ def test_the_questions_of_a_release_see_one_state_of_the_database(
     before = wn.top_k(kept, k=5, epsilon=1.0, seed=1).value
     names, other = engine.KeptQuery.names, connection.cursor()
 
-    def written(self: Any, wanted: Any) -> Any:
+    def written(self: Any, wanted: Any, **whole: bool) -> Any:
         other.execute("INSERT INTO log SELECT 'new ' || i, i FROM log")
-        return names(self, wanted)
+        return names(self, wanted, **whole)
 
     monkeypatch.setattr(engine.KeptQuery, "names", written)
     assert wn.top_k(kept, k=5, epsilon=1.0, seed=1).value == before
@@ -269,9 +269,9 @@ def test_postgres_sees_one_state_and_leaves_the_transaction_of_a_user(
     names = engine.KeptQuery.names
     with psycopg.connect(connection.info.dsn, autocommit=True) as other:
 
-        def written(self: Any, wanted: Any) -> Any:
+        def written(self: Any, wanted: Any, **whole: bool) -> Any:
             other.execute("INSERT INTO log SELECT random()::TEXT, i FROM log")
-            return names(self, wanted)
+            return names(self, wanted, **whole)
 
         monkeypatch.setattr(engine.KeptQuery, "names", written)
         assert wn.top_k(kept, k=5, epsilon=1.0, seed=1).value == before

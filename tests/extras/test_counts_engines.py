@@ -159,9 +159,9 @@ def test_a_frame_of_spark_that_changes_fails_a_release_after_the_charge(
     kept = wn.counts(frame, item="what", person="who", reading=wn.Reading(keep="engine"))
     names = KeptQuery.names
 
-    def changed(self: Any, wanted: Any) -> Any:
+    def changed(self: Any, wanted: Any, **whole: bool) -> Any:
         Path(told).touch()
-        return names(self, wanted)
+        return names(self, wanted, **whole)
 
     monkeypatch.setattr(KeptQuery, "names", changed)
     session = wn.Session(epsilon=60.0, delta=1e-2)

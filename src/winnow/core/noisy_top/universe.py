@@ -271,9 +271,9 @@ class Left(InClasses):
             self._unseen.add(member)
         else:
             self.lower(count)
-            counts, sizes = self.classes()
-            size = sizes[int(np.searchsorted(-counts, -count))]
+            counts, sizes = self._whole.classes()
             places = self._places.setdefault(count, [])
+            size = sizes[int(np.searchsorted(-counts, -count))] - len(places)
             place = free_rank(places, stream.below(size))
             insort(places, place)
             member = self._whole.member(count, place)

@@ -15,10 +15,12 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
 from sqlglot import exp
@@ -139,12 +141,10 @@ class KeptQuery:
         query = exp.select("f.n", "f.b", number).from_(self.full().subquery("f"))
         return query.join(wanted, on="f.n = w.n").group_by("f.n", "f.b")
 
-    def names(self, wanted: exp.Expression) -> exp.Select:
-        """The keys in the wanted buckets."""
-        every = exp.EQ(this=exp.column("b", "w"), expression=_literal(self.everything))
-        same = exp.EQ(this=exp.column("b", "w"), expression=exp.column("b", "f"))
+    def names(self, wanted: exp.Expression, *, whole: bool) -> exp.Select:
+        """The keys of the wanted counts, or of the wanted buckets of theirs."""
         query = exp.select("f.n", "f.b", "f.k").from_(self.full().subquery("f"))
-        return query.join(wanted, on=exp.and_("f.n = w.n", exp.or_(every, same)))
+        return query.join(wanted, on="f.n = w.n" if whole else "f.n = w.n AND f.b = w.b")
 
     def counts_of(self, wanted: exp.Expression) -> exp.Select:
         """The counts of the wanted keys, which stand for buckets there."""
@@ -157,10 +157,6 @@ class KeptQuery:
             digest = hashlib.md5(key.encode(), usedforsecurity=False).hexdigest()
             return digest[:_DIGITS]
         return int(key) - int(key) % self.stretch
-
-
-def _literal(value: str | int) -> exp.Expression:
-    return exp.Literal.string(value) if isinstance(value, str) else exp.Literal.number(value)
 
 
 class _Snapshot(Snapshot):
@@ -188,17 +184,19 @@ class _Snapshot(Snapshot):
         if not places:
             return []
         spots = self._spots({count for count, _ in places if self._sizes[count] > SMALL_CLASS.at})
+        ends = {
+            count: list(accumulate(size for _, size in buckets)) for count, buckets in spots.items()
+        }
         inside: dict[Place, tuple[Wanted, int]] = {}
         expected: dict[Wanted, int] = {}
         for place in places:
             count, index = place
             wanted: Wanted = (count, self._query.everything)
             size = self._sizes[count]
-            for bucket, members in spots.get(count, ()):
-                wanted, size = (count, bucket), members
-                if index < members:
-                    break
-                index -= members
+            if count in spots:
+                at = bisect_right(ends[count], index)
+                bucket, size = spots[count][at]
+                wanted, index = (count, bucket), index - ends[count][at] + size
             inside[place], expected[wanted] = (wanted, index), size
         keys = self._keys(expected)
         return [keys[wanted][index] for wanted, index in (inside[place] for place in places)]
@@ -231,11 +229,14 @@ class _Snapshot(Snapshot):
         """The keys of each wanted class or bucket, in order."""
         every, bucket_of = self._query.everything, self._query.bucket
         keys: dict[Wanted, list[Any]] = {wanted: [] for wanted in expected}
-        table = self._asking.table(sorted(expected))
-        for part in self._query.parts():
-            for count, bucket, key in self._asking.rows(part.names(table)):
-                whole = (int(count), every)
-                keys[whole if whole in keys else (int(count), bucket)].append(key)
+        for whole in (True, False):  # each is a join of equal columns, however many are wanted
+            some = sorted(wanted for wanted in expected if (wanted[1] == every) is whole)
+            if not some:
+                continue
+            table = self._asking.table(some)
+            for part in self._query.parts():
+                for count, bucket, key in self._asking.rows(part.names(table, whole=whole)):
+                    keys[int(count), every if whole else bucket].append(key)
         for wanted, keys_there in keys.items():
             if len(keys_there) != expected[wanted]:
                 raise changed()
