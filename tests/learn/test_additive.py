@@ -18,6 +18,7 @@ from reference.audited import chi_square_p_value, hockey_stick, model_of
 from reference.inside import Sealed, Tape, open_sealed
 from reference.learning import learned
 from reference.running import paid_key, released
+from winnow.core.noisy_top.universe import Drawn, Universe
 from winnow.learn.additive import AdditiveFamily, balanced, variants_of
 from winnow.learn.crossing.additive import AdditiveModel
 from winnow.learn.crossing.rows import LabelledRows, SealedLabelled, rule_scores
@@ -135,9 +136,9 @@ def test_the_choice_knows_what_rows_weigh_by_the_noisy_sizes(
     """The largest weight is a thousand, and a person has three rows: else epsilon is passed."""
     seen: list[wn.Utility] = []
 
-    def drawn(self: Any, scores: Any, utility: wn.Utility, tape: Tape) -> list[int]:
+    def drawn(self: Any, universe: Universe, utility: wn.Utility, tape: Tape) -> Drawn:
         seen.append(utility)
-        return [0]
+        return Drawn([(0, 0)])
 
     monkeypatch.setattr(PermuteAndFlip, "_draw", drawn)
     held = labelled(ROWS, relation, rows_per_person=3)

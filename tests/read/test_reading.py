@@ -23,7 +23,7 @@ COUNTED: dict[str, Any] = {"item": "what", "person": "who"}
         (lambda: wn.TextFormat(names=[]), "is empty"),
         (lambda: wn.TextFormat(line_breaks="no"), "line_breaks='no' is not True or False"),
         (lambda: wn.Pairs("x", "x"), "cannot be both"),
-        (lambda: wn.Pairs(1, "x"), "not the name of a column"),
+        (lambda: wn.Pairs(1, "x"), "is not a name; give a text"),
         (lambda: wn.Lines(""), "one character or more"),
         (lambda: wn.read_baskets(LOG, unit="basket", layout=3), "layout='3' is unknown"),
         (

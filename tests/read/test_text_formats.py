@@ -105,7 +105,7 @@ def test_parquet_is_known_by_its_content_and_named_when_it_is_broken() -> None:
         (f'who,town\na,"{SECRET}\nb,Ulm\n', {}, "line 2"),
         (ROWS, {"names": ["who", "town", "more"]}, "has 2 fields and 3 names are given"),
         (ROWS, {"names": ["who", "WHO"]}, "one name twice"),
-        (ROWS, {"names": "who,town"}, "not a list of names"),
+        (ROWS, {"names": "who,town"}, "not a list; give a list of names"),
         (TEXT, {"delimiter": "ab"}, "not one character"),
         (TEXT, {"delimiter": '"'}, "cannot separate fields"),
         (TEXT, {"encoding": "utf-16"}, "not UTF-16 text"),

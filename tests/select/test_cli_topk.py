@@ -221,10 +221,7 @@ def test_a_public_list_needs_no_delta_and_no_bound(log: Path, pages: Path) -> No
             ["--method", "limited-domain", "--reach", 7],
             "limited-domain, at most 2 of the 7 largest",
         ),
-        (
-            ["--max-items", 1],
-            "weighted-gaussian on spread weights, at most 2, 1 label per person, two rounds",
-        ),
+        (["--max-items", 1], "truncated-laplace, at most 2, 1 item per person"),
         (
             ["--max-items", 1, "--method", "limited-domain"],
             "limited-domain, at most 2 of the 1200 largest",
