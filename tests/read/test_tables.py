@@ -421,3 +421,18 @@ def test_what_is_public_of_a_table_takes_another_relation_like_the_table() -> No
     assert added.under("substitution") == said
     with pytest.raises(wn.ParameterError, match="relation"):
         said.under("bounded")
+
+
+def test_a_plan_that_takes_a_number_of_rows_for_public_is_not_for_a_table_that_hides_it() -> None:
+    """It would divide by a number that nobody stated of the table."""
+    ages = pd.DataFrame({"age": np.arange(1000) % 90})
+    said = wn.plan.table({"age": 90}, rows=1500, relation="add-remove")
+    plan = wn.plan.moments(said, ["age"], epsilon=1)
+    private = wn.read_table(ages, schema={"age": 90}, relation="add-remove")
+    budget = wn.Budget(epsilon=1)
+    with pytest.raises(wn.ParameterError, match="1,500 rows, and their number is private here"):
+        plan.run(private, budget=budget)
+    assert budget.left.amount == 1
+    with pytest.raises(wn.ParameterError, match="other rows"):
+        plan.run(private.stating(1200))
+    assert plan.run(private.stating(1500), seed=1).value.of("age", "mean").standard_error > 0

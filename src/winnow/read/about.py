@@ -66,6 +66,12 @@ class AboutTable:
             if None not in (mine, theirs) and mine != theirs:
                 words = what.replace("_", " ")
                 raise ParameterError(f"the plan is for a table with other {words}; plan again")
+        if self.rows_are_public and not other.rows_are_public:
+            raise ParameterError(
+                f"the plan takes it for public that the table has {self.rows:,} rows, and their "
+                "number is private here; read the table with rows= if it is public, or plan "
+                "without rows="
+            )
 
 
 @guarded
