@@ -68,6 +68,7 @@ def expected(rows: int = 20_000, epsilon: float = 1.0, delta: float = 1e-6, k: i
     return float(planned(schema, n=rows, **asked).error)
 
 
+@pytest.mark.extras
 def test_the_error_that_a_session_expects_never_rises_with_what_it_is_given() -> None:
     assert never_rises([expected(epsilon=e) for e in (0.1, 0.3, 1.0, 5.0)])
     assert never_rises([expected(rows=n) for n in (2_000, 8_000, 500_000)])

@@ -207,6 +207,7 @@ def test_a_budget_serves_quarters_of_different_verbs_in_any_order(first: str) ->
             budget.charge(plan.event, stated=plan.guarantee)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parts", [2, 4])
 @pytest.mark.parametrize("method", [wn.MultiplicativeWeights(), wn.Independent()])
 def test_sessions_in_equal_parts_have_nearly_the_noise_of_sessions_without_a_budget(

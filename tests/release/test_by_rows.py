@@ -90,6 +90,7 @@ def test_more_rows_get_more_rounds_for_the_same_charge(delta: float) -> None:
     assert "by the noisy number of rows" in found[0].receipt.reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_every_choice_meets_the_whole_target(delta: float) -> None:
     schema = wn.Schema.parse({"a": 4, "b": 5})

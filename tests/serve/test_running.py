@@ -197,6 +197,7 @@ def test_a_store_or_ledger_that_cannot_be_used_is_a_problem(tmp_path: Path) -> N
     assert len(checked(config)["problems"]) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", ["store", "ledger", "key", "ledger_key"])
 def test_a_file_that_no_folder_could_hold_is_a_problem(setting: str, tmp_path: Path) -> None:
     """The server would not start, and nothing is made to find that out."""
@@ -274,6 +275,7 @@ def test_the_session_of_a_dataset_takes_the_methods_of_the_library(tmp_path: Pat
     assert not list(tmp_path.glob("sessions/*"))
 
 
+@pytest.mark.extras
 def test_a_session_whose_answers_say_nothing_is_warned_of(tmp_path: Path) -> None:
     """Half of the rows, said without looking, is never off by more than half of them."""
     write_config(tmp_path, max_queries=1000)

@@ -40,6 +40,7 @@ def test_a_configuration_is_checked_before_anything_is_served(config: str, tmp_p
     assert missing.exit_code == 2 and "winnow serve demo" in missing.stderr
 
 
+@pytest.mark.extras
 def test_a_session_that_can_never_open_is_a_problem_that_says_what_would_do(tmp_path: Path) -> None:
     """By the verb that would open it, up to its charge: the mends that are named do mend it."""
     write_config(tmp_path, max_queries=1000)
