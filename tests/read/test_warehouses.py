@@ -48,8 +48,9 @@ def test_every_question_is_read_back_as_it_was_written(dialect: str) -> None:
     wanted = exp.values([(3, "00ff")], alias="w", columns=["n", "b"])
     for items in (None, ("a", "o'brien")):
         asked = query_of(dialect, items)
-        kept = (asked.counts, asked.sizes(), asked.spots(wanted), asked.names(wanted))
-        for question in (*kept, table_of(dialect)):
+        names = [asked.names(wanted, whole=whole) for whole in (False, True)]
+        kept = (asked.counts, asked.sizes(), asked.spots(wanted))
+        for question in (*kept, *names, table_of(dialect)):
             text = question.sql(dialect=dialect)
             tree = sqlglot.parse_one(text, dialect=dialect)
             again = tree.sql(dialect=dialect)  # COLLATE may have become an operator
@@ -74,7 +75,8 @@ def written(dialect: Any) -> str:
     pairs = BasketQuery("what", "who", None, "unused", basket="trip", max_baskets=2, sizes=(0, 2))
     table = WarehouseTable(None, dialect, exp.to_table("log"))
     baskets = table.asked(pairs).counts_of(wanted)
-    questions = (asked.counts, asked.sizes(), asked.names(wanted), listed.sizes(), baskets)
+    names = asked.names(wanted, whole=False)
+    questions = (asked.counts, asked.sizes(), names, listed.sizes(), baskets)
     people = PeopleQuery("what", "who", None, "unused", ("a",), looked_at=20)
     rows = PeopleQuery("who", "who", None, "unused", by_rows=True, looked_at=20)
     questions += (table_of(dialect), table.asked(people).counts, table.asked(rows).counts)

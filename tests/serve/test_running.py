@@ -175,6 +175,7 @@ def checked(config: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.extras
 def test_a_store_or_ledger_that_cannot_be_used_is_a_problem(tmp_path: Path) -> None:
     write_config(tmp_path)
     config = tmp_path / "winnow.toml"
@@ -212,6 +213,7 @@ def test_a_file_that_no_folder_could_hold_is_a_problem(setting: str, tmp_path: P
     assert checked(config)["ok"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("setting", "whose"), [("key", "server"), ("ledger_key", "ledger")])
 def test_a_file_that_is_no_key_is_a_problem_and_stays(
     setting: str, whose: str, tmp_path: Path

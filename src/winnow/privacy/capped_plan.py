@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from statistics import NormalDist
 
 from winnow.core.checks import Real, count, exact, one_of, positive, probability
@@ -69,7 +70,21 @@ def calibrate_capped(
     positive(epsilon=epsilon)
     probability(delta=delta)
     one_of(("tight", "zcdp"), accountant=accountant)
-    kind = Relation.parse(relation)
+    return _calibrated(
+        int(updates), epsilon, delta, Relation.parse(relation), accountant, initial, lost
+    )
+
+
+@lru_cache(maxsize=256, typed=True)  # a plan, its check and its session ask it one after another
+def _calibrated(
+    updates: int,
+    epsilon: Real,
+    delta: Real,
+    kind: Relation,
+    accountant: str,
+    initial: Event | None,
+    lost: Real | None,
+) -> CappedPlan:
     target, allowed = exact("epsilon", epsilon), exact("delta", delta)
 
     shares: tuple[Fraction, ...] = _SHARES
@@ -80,7 +95,7 @@ def calibrate_capped(
         shares = (exact("lost", lost) / allowed,)
 
     def whole(size: Real, steps: int) -> CappedRounds | Compose:
-        rounds = CappedRounds(int(updates), size, steps, kind)
+        rounds = CappedRounds(updates, size, steps, kind)
         return rounds if initial is None else Compose((initial, rounds))
 
     composed = accountant == "tight" and initial is None
@@ -90,25 +105,25 @@ def calibrate_capped(
             event = whole(size, steps)
             unused = 0 if lost is None else exact("lost", lost) - zcdp_cost(event).delta
             return unused >= 0 and meets(event, "zcdp", target, allowed - unused)
-        gone = lost_mass(int(updates), size, steps)
+        gone = lost_mass(updates, size, steps)
         return gone + Fraction(optimal_composition(size, steps, target)) <= allowed
 
     def steps_at(size: Fraction) -> int | None:
         # The largest share takes the fewest steps: what is too much with these is with more.
-        fewest = _fewest_steps(int(updates), size, shares[-1] * allowed)
+        fewest = _fewest_steps(updates, size, shares[-1] * allowed)
         if fewest is None or (
             composed and Fraction(optimal_composition(size, fewest, target)) > allowed
         ):
             return None
         for share in shares:
-            steps = _fewest_steps(int(updates), size, share * allowed)
+            steps = _fewest_steps(updates, size, share * allowed)
             if steps is not None and fits(size, steps):
                 return steps
         return None
 
     def tight_at(size: float) -> float:
         """The delta by value iteration, and the lost mass, which a budget counts beside it."""
-        steps = _fewest_steps(int(updates), exact("epsilon", size), _LOST * allowed)
+        steps = _fewest_steps(updates, exact("epsilon", size), _LOST * allowed)
         if steps is None:
             raise GuaranteeError("too many steps")
         event = whole(size, steps)
@@ -124,7 +139,7 @@ def calibrate_capped(
     if accountant == "tight" and lost is None:
         larger = _largest(met, target) if size is None else _larger(tight_at, size, allowed)
         if larger is not None:
-            size, steps = larger, _fewest_steps(int(updates), larger, _LOST * allowed)
+            size, steps = larger, _fewest_steps(updates, larger, _LOST * allowed)
     if size is None or steps is None:
         raise ParameterError(
             f"no round can be private enough for {updates} updates at epsilon={epsilon}, "
@@ -132,7 +147,7 @@ def calibrate_capped(
         )
     event = whole(float(size), steps)
     guarantee = target_guarantee(event, epsilon, delta)
-    return CappedPlan(int(updates), float(size), steps, event, accountant, guarantee)
+    return CappedPlan(updates, float(size), steps, event, accountant, guarantee)
 
 
 def _larger(

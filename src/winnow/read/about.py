@@ -66,6 +66,9 @@ class AboutTable:
             if None not in (mine, theirs) and mine != theirs:
                 words = what.replace("_", " ")
                 raise ParameterError(f"the plan is for a table with other {words}; plan again")
+
+    def check_known(self, other: AboutTable) -> None:
+        """Refuse a table that hides the number of rows, where results are made with it."""
         if self.rows_are_public and not other.rows_are_public:
             raise ParameterError(
                 f"the plan takes it for public that the table has {self.rows:,} rows, and their "

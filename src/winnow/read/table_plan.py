@@ -41,7 +41,9 @@ class TablePlan(Printed, Plan[SealedTable, R]):
     def ready(self, data: Any) -> SealedTable:
         """The table; that of another plan is refused."""
         table = sealed_table(data)
-        self.about.check(about_table(table))
+        about = about_table(table)
+        self.about.check(about)
+        self.about.check_known(about)
         return table
 
     def _clock(self) -> Padding:

@@ -134,9 +134,7 @@ FROM (
   ) AS c
 ) AS f
 JOIN UNNEST([STRUCT(3 AS n, '00ff' AS b)]) AS w
-  ON f.n = w.n AND (
-    w.b = '' OR w.b = f.b
-  );
+  ON f.n = w.n AND f.b = w.b;
 
 SELECT
   n,

@@ -156,9 +156,7 @@ FROM (
 ) AS f
 JOIN (VALUES
   (3, '00ff')) AS w(n, b)
-  ON f.n = w.n AND (
-    w.b = '' OR w.b = f.b
-  );
+  ON f.n = w.n AND f.b = w.b;
 
 SELECT
   n,

@@ -115,7 +115,9 @@ class TabulatePlan(Printed, Plan[Any, ReleasedTables]):
         """The data as the draw takes them; those of another plan are refused."""
         if isinstance(self.about, AboutTable):
             table = sealed_table(data)
-            self.about.check(about_table(table))
+            about = about_table(table)
+            self.about.check(about)
+            self.about.check_known(about)
             return table
         if not isinstance(data, SealedCounts):
             raise ParameterError(
