@@ -264,6 +264,7 @@ def test_a_budget_serves_each_verb_at_exactly_its_cap_with_the_noise_of_one_with
         assert found == VERBS[verb](**ask).receipt.event
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", EACH)
 def test_a_ledger_serves_each_verb_once_at_exactly_its_cap(verb: str, tmp_path: Path) -> None:
     ledger = Ledger.open(tmp_path / "ledger", create=True)

@@ -202,6 +202,7 @@ CASES: dict[str, Callable[[int], Call]] = {
 LONG = {"joint": 0.0, "canonical": 0.0, "oneshot": 0.0, "gamma": 0.0, "laplace": 0.0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_one_candidate_more_costs_no_more(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     check_no_cliff(CASES[name], BORDERS, monkeypatch)
