@@ -65,7 +65,7 @@ def test_the_plan_of_a_session_is_what_is_charged_and_run(case: str, relation: s
         assert replace(session.guarantee, unit=plan.guarantee.unit) == plan.guarantee
         assert plan.expected == session.sizes and plan.method == session.method
         answers = [session.ask(question) for question in QUESTIONS]
-    budget = wn.Budget(5, 1e-5, relation, delta_for_events=5e-6)
+    budget = wn.Budget(6, 1e-5, relation, delta_for_events=5e-6)
     with plan.run(table(relation), budget=budget, seed=4) as again:
         assert [again.ask(question) for question in QUESTIONS] == answers
     assert budget.events == (plan.event,)
