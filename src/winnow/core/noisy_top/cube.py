@@ -210,7 +210,7 @@ class _Exact:
     """The radius lies there."""
 
     def of(self, places: list[int], k: int) -> list[int]:
-        """The same places, the k largest first and in order.
+        """Some places by their noisy scores: the k largest first and in order.
 
         Noisy scores are compared with that of the first place, of which only a difference of
         directions is multiplied by the radius: that what is known of it mostly suffices. The

@@ -93,7 +93,7 @@ class InMemory(Universe):
         return ByRank(ranking, grid.utility, grid.cell, named)
 
     def scores_at(self, ranks: Sequence[int]) -> NDArray[Any]:
-        """As if they were sorted."""
+        """The scores at some ranks, found without sorting all of them."""
         places = [len(self.scores) - 1 - rank for rank in ranks]
         return np.asarray(np.partition(self.scores, places)[places])
 

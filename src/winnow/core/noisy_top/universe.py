@@ -82,7 +82,7 @@ class Universe(ABC):
 
     @abstractmethod
     def noisiest_in_cube(self, scale: Fraction, k: int, tape: Tape) -> list[Found]:
-        """The same with all noises together uniform in a cube of size Gamma(total + 1)."""
+        """The k largest noisy scores, all noises uniform in one cube of size Gamma(total + 1)."""
 
     @abstractmethod
     def noisy_counts(
@@ -118,7 +118,7 @@ class Universe(ABC):
 
     @abstractmethod
     def rounds(self) -> Universe:
-        """The same candidates; whoever is drawn from these is gone."""
+        """All candidates again, for draws that each take their winner out."""
 
     def peeled(self, scale: Fraction, k: int, tape: Tape) -> list[Found]:
         """The winners of k rounds of permute-and-flip, each taken out."""

@@ -39,7 +39,7 @@ class Situation:
 
     @property
     def expected(self) -> float:
-        """The same of rounds, or of columns alone where rounds would be noise."""
+        """The mean distance to expect; of columns alone where rounds would be noise."""
         return self.distance if self.schedule.rounds else UNSEEN
 
 

@@ -307,7 +307,7 @@ class BrokenFreeStay(WeightedGaussian):
     """BROKEN: the first threshold is that of a round after which no label stays."""
 
     def threshold(self, relation: Relation, number: int = 0) -> int:
-        """As if what stays said nothing."""
+        """The threshold of a last round, whatever is learned from which labels stay."""
         if self._last(number):
             return super().threshold(relation, number)
         lost = float(self.delta) / 2 * float(self._share(number))

@@ -95,7 +95,7 @@ def say_counted(figure: Figure, what: str, before: str = "") -> None:
     """Say below a figure what was counted, where a bound may have left something out."""
     if what:
         words = "\n".join(filter(None, [before, f"counted: {about_counted(what)}"]))
-        words = "\n".join(textwrap.fill(line, 100) for line in words.splitlines())
+        words = "\n".join(textwrap.fill(line, 100) for line in words.split("\n"))
         figure.supxlabel(words, x=0.01, ha="left", fontsize=10, parse_math=False)
 
 
